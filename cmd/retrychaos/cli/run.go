@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/retrychaos/retrychaos/harness"
+	"github.com/retrychaos/retrychaos/harness/check"
+	"github.com/retrychaos/retrychaos/harness/world"
+	"github.com/retrychaos/retrychaos/internal/nearest"
+	"github.com/retrychaos/retrychaos/reports"
+	"github.com/retrychaos/retrychaos/scenarios"
+)
+
+// reportDir is where reports go when nothing is said.
+const reportDir = "retrychaos-report"
+
+type runFlags struct {
+	known     []NamedClient
+	clients   []string
+	exec      string
+	globs     []string
+	folder    string
+	seed      uint64
+	out       string
+	level     string
+	world     string
+	parallel  int
+	color     string
+	quiet     bool
+	verbose   bool
+	dryRun    bool
+	scenarios []scenarios.Scenario
+	tested    []testedClient
+}
+
+// testedClient is a client with the start of the command line that runs it.
+type testedClient struct {
+	harness.Client
+	repro string
+}
+
+func newRun(clients []NamedClient) *cobra.Command {
+	f := &runFlags{known: clients}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run a client through the scenarios and judge it",
+		Long: `Run a client through the scenarios and judge it.
+
+Without flags: the bundled client, the whole library, real sockets on 127.0.0.1, scenarios
+side by side. A client of your own is a command (--exec, one process a call; placeholders
+{method} {url} {key} {body} {call}; exit status 0 means that the call succeeded), or, in Go,
+harness.Run in a test.
+
+Reports go to the folder --out: report.json, junit.xml, report.md.`,
+		Example: `  retrychaos run
+  retrychaos run --world virtual                   # in virtual time: hours in seconds
+  retrychaos run --client control/retries-post-blindly --scenario 'duplicates*'
+  retrychaos run --exec 'curl -sS --fail --retry 3 --retry-all-errors -X {method} -H "Idempotency-Key: {key}" -d {body} {url}' --scenario 'duplicates*'
+  retrychaos run --scenarios ./my-scenarios --level must`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.resolve(cmd); err != nil {
+				return err
+			}
+			return f.run(cmd)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.clients, "client", nil, "client to test, repeatable; see `list clients` (default \""+defaultClient+"\")")
+	fl.StringVar(&f.exec, "exec", "", "command to test, one process a call")
+	fl.StringSliceVar(&f.globs, "scenario", nil, "run only scenarios whose name matches the glob, repeatable; * matches any run of characters")
+	fl.StringVar(&f.folder, "scenarios", "", "folder with scenario files, instead of the library")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed that replays a run (default: random, and printed)")
+	fl.StringVar(&f.out, "out", reportDir, "folder for the reports")
+	fl.StringVar(&f.level, "level", "should", "least level whose findings count: must, should or may")
+	fl.StringVar(&f.world, "world", "loopback", "where to run: loopback (real sockets, real time) or virtual (in memory, virtual time)")
+	fl.IntVar(&f.parallel, "parallel", 0, "scenarios side by side in the loopback world (default 200)")
+	fl.StringVar(&f.color, "color", "auto", "colour: auto, always or never")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "tell every finding and every note")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be run, and run nothing")
+	complete(cmd, "level", "must", "should", "may")
+	complete(cmd, "world", "loopback", "virtual")
+	complete(cmd, "color", "auto", "always", "never")
+	_ = cmd.RegisterFlagCompletionFunc("client", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		for _, k := range clients {
+			names = append(names, k.Name+"\t"+k.Doc)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
+	_ = cmd.MarkFlagDirname("scenarios")
+	_ = cmd.MarkFlagDirname("out")
+	return cmd
+}
+
+func complete(cmd *cobra.Command, flag string, words ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// resolve checks every flag before anything runs, so that a bad one leaves no partial run.
+func (f *runFlags) resolve(cmd *cobra.Command) error {
+	var errs []error
+	errs = append(errs,
+		oneOf("level", f.level, "must", "should", "may"),
+		oneOf("world", f.world, "loopback", "virtual"),
+		oneOf("color", f.color, "auto", "always", "never"))
+	if f.parallel < 0 {
+		errs = append(errs, fmt.Errorf("--parallel %d: it must be positive", f.parallel))
+	}
+	if cmd.Flags().Changed("seed") && f.seed == 0 {
+		errs = append(errs, errors.New("--seed 0: a seed is 1 or more; leave the flag out for a random one"))
+	}
+	if f.out == "" {
+		errs = append(errs, errors.New("--out: the folder has no name"))
+	}
+	errs = append(errs, f.resolveClients(cmd), f.resolveScenarios())
+	if f.seed == 0 {
+		f.seed = harness.NewSeed()
+	}
+	if f.parallel == 0 {
+		f.parallel = 200
+	}
+	return errors.Join(errs...)
+}
+
+func oneOf(flag, value string, words ...string) error {
+	for _, w := range words {
+		if value == w {
+			return nil
+		}
+	}
+	return fmt.Errorf("--%s %q: it is one of %s%s", flag, value, strings.Join(words, ", "), nearest.Hint(value, words))
+}
+
+func (f *runFlags) resolveClients(cmd *cobra.Command) error {
+	var errs []error
+	if cmd.Flags().Changed("exec") {
+		c, err := harness.Exec(execName(f.exec), f.exec)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--exec: %w", err))
+		} else if f.world == string(world.Virtual) {
+			errs = append(errs, errors.New("--exec: a process cannot enter the virtual world; leave out --world virtual"))
+		}
+		f.tested = append(f.tested, testedClient{c, invocation() + " run --exec " + reports.ShellQuote(f.exec)})
+	}
+	names := f.clients
+	if len(names) == 0 && len(f.tested) == 0 {
+		names = []string{defaultClient}
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		c, err := findClient(f.known, name)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("--client: %w", err))
+		case seen[name]:
+			errs = append(errs, fmt.Errorf("--client: %q is named twice", name))
+		}
+		seen[name] = true
+		f.tested = append(f.tested, testedClient{c, invocation() + " run --client " + reports.ShellQuote(name)})
+	}
+	return errors.Join(errs...)
+}
+
+// execName names a command in reports by its program.
+func execName(line string) string {
+	fields := strings.Fields(line)
+	if len(fields) == 0 {
+		return "exec"
+	}
+	return "exec:" + filepath.Base(strings.Trim(fields[0], `"'`))
+}
+
+func (f *runFlags) resolveScenarios() error {
+	var list []scenarios.Scenario
+	var err error
+	if f.folder != "" {
+		list, err = scenarios.LoadDir(f.folder)
+	} else {
+		list, err = scenarios.Library()
+	}
+	if err != nil {
+		return err
+	}
+	if len(f.globs) > 0 {
+		if list, err = scenarios.Match(list, f.globs...); err != nil {
+			return fmt.Errorf("--scenario: %w", err)
+		}
+	}
+	f.scenarios = list
+	return nil
+}
+
+func (f *runFlags) run(cmd *cobra.Command) error {
+	out := cmd.OutOrStdout()
+	if f.dryRun {
+		for _, c := range f.tested {
+			for _, s := range f.scenarios {
+				fmt.Fprintf(out, "%s\t%s\n", c.Name, s.Name)
+			}
+		}
+		return nil
+	}
+	level := check.Level(strings.ToUpper(f.level))
+	progress := reports.NewProgress(cmd.ErrOrStderr(), len(f.tested)*len(f.scenarios),
+		reports.ProgressOptions{Terminal: isTerminal(cmd.ErrOrStderr()), Quiet: f.quiet, Width: width(cmd.ErrOrStderr())})
+	began := time.Now()
+	results := f.execute(cmd.Context(), level, progress)
+	progress.Close()
+
+	info := reports.Run{Version: version(), Started: began, Seed: f.seed, World: f.world, Level: level, Real: time.Since(began)}
+	for _, c := range f.tested {
+		repro := c.repro
+		if f.folder != "" {
+			repro += " --scenarios " + reports.ShellQuote(f.folder)
+		}
+		info.Clients = append(info.Clients, reports.ClientInfo{Name: c.Name, Version: c.Version, Declared: c.Declared, Repro: repro})
+	}
+	report := reports.New(info, results)
+	paths, err := reports.WriteAll(f.out, report)
+	if err != nil {
+		return fmt.Errorf("writing the reports: %w", err)
+	}
+	err = reports.WriteTerminal(out, report, reports.TerminalOptions{
+		Color: reports.ColorWanted(f.color, os.Getenv, isTerminal(out)), Width: width(out), Verbose: f.verbose, Dir: f.out,
+	})
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "reports: %s\n", strings.Join(paths, " "))
+	code := report.ExitCode(level)
+	if cause := context.Cause(cmd.Context()); cause != nil && code != reports.ExitFindings {
+		code = reports.ExitUndecided
+	}
+	if code != 0 {
+		return exitError(code)
+	}
+	return nil
+}
+
+func isTerminal(w any) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+func width(w any) int {
+	if file, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(file.Fd())); err == nil {
+			return n
+		}
+	}
+	return 0
+}

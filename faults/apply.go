@@ -1,0 +1,181 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// ErrNotApplicable is in the error of Apply when the answer has nothing that the fault could damage, such as
+// a body to cut short in the answer to HEAD. The good answer was given instead, and nothing was delivered.
+var ErrNotApplicable = errors.New("the answer has nothing for this fault to damage")
+
+// Apply does f to the attempt x. It holds all there is to say about phases:
+//
+//   - before_commit: the wire effect, and no commit;
+//   - after_commit: the commit, then the wire effect;
+//   - commit_late: the wire effect, then, where it blocks, the client's going away, then a wait of late=,
+//     then the commit. The world's closing shortens the waits but never saves anybody from the commit.
+//
+// Apply returns when the handler may return. An error means that the fault could not be delivered, or not
+// wholly; the commit has happened all the same where the phase has one.
+func Apply(x *Exchange, f Fault) error {
+	if f.IsOK() {
+		d := delivery{Exchange: x, fault: f}
+		x.Commit()
+		return d.answer(x.Reply)
+	}
+	e, ok := Lookup(f.Name)
+	if !ok {
+		return fmt.Errorf("faults: unknown fault %q", f.Name)
+	}
+	f = f.filled()
+	if !slices.Contains(e.Phases, f.Phase) {
+		return fmt.Errorf("faults: %s cannot strike at %s", f.Name, f.Phase)
+	}
+	d := delivery{Exchange: x, fault: f}
+	defer d.release()
+	err := d.strike(e)
+	if errors.Is(err, ErrNotApplicable) {
+		x.Commit()
+		d.told = true
+		return errors.Join(d.answer(x.Reply), fmt.Errorf("faults: %s: %w", f, err))
+	}
+	if err != nil {
+		return fmt.Errorf("faults: %s: %w", f, err)
+	}
+	return nil
+}
+
+func (d *delivery) strike(e Entry) error {
+	if e.run != nil {
+		return e.run(d)
+	}
+	switch d.fault.Phase {
+	case AfterCommit:
+		d.Commit()
+	case CommitLate:
+		err := e.deliver(d)
+		if errors.Is(err, ErrNotApplicable) {
+			return err
+		}
+		if d.Over != nil {
+			d.Over()
+		}
+		d.sleep(d.fault.Late)
+		d.Commit()
+		return err
+	}
+	return e.deliver(d)
+}
+
+// A delivery is one fault on its way to one attempt.
+type delivery struct {
+	*Exchange
+	fault Fault
+	raw   *rawConn // the connection, once it was taken from net/http
+	told  bool     // Delivered was called
+}
+
+// delivered reports the wire effect, once.
+func (d *delivery) delivered() {
+	if !d.told {
+		d.told = true
+		d.Delivered()
+	}
+}
+
+// answered reports a status line and its header.
+func (d *delivery) answered(status int, h http.Header, now time.Time) {
+	lines := slices.Clone(h["Retry-After"])
+	d.Answered(status, lines, notBefore(lines, now))
+}
+
+// release lets go of a connection taken from net/http, which no longer closes it.
+func (d *delivery) release() {
+	if d.raw != nil {
+		d.raw.Close()
+	}
+}
+
+// sleep waits without looking at the client, but not past the world's closing.
+func (d *delivery) sleep(t time.Duration) {
+	timer := time.NewTimer(t)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-d.Closing:
+	}
+}
+
+// reply returns the reply with what it needs to be sent: a status, and the fields that describe the body.
+func reply(r Reply) Reply {
+	if r.Status == 0 {
+		r.Status = http.StatusOK
+	}
+	r.Header = r.Header.Clone()
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	if !bodyAllowed(r.Status) {
+		r.Body = nil
+		return r
+	}
+	if r.Header["Content-Type"] == nil && len(r.Body) > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("Content-Length", strconv.Itoa(len(r.Body)))
+	return r
+}
+
+// bodyAllowed reports whether an answer with that status has a body (RFC 9110 §6.4.1).
+func bodyAllowed(status int) bool {
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+}
+
+// answer sends a whole answer by net/http, which keeps the connection.
+func (d *delivery) answer(r Reply) error {
+	r = reply(r)
+	now, err := d.begin(r, len(r.Body))
+	if err != nil {
+		return err
+	}
+	d.answered(r.Status, r.Header, now)
+	d.delivered()
+	return nil
+}
+
+// begin sends the head and the first n bytes of the body by net/http. What was sent is on the wire when it
+// returns.
+func (d *delivery) begin(r Reply, n int) (now time.Time, err error) {
+	h := d.W.Header()
+	for k, v := range r.Header {
+		h[k] = v
+	}
+	now = time.Now()
+	d.W.WriteHeader(r.Status)
+	if n > 0 && d.R.Method != http.MethodHead {
+		if _, err := d.W.Write(r.Body[:n]); err != nil {
+			return now, err
+		}
+	}
+	return now, http.NewResponseController(d.W).Flush()
+}
+
+// respond sends a whole answer that is a fault by what it says. A late commit comes after the answer: there
+// the connection is closed behind it, because a next request on it would wait until this one is over and so
+// could never overtake the commit.
+func (d *delivery) respond(r Reply) error {
+	if d.fault.Phase != CommitLate {
+		return d.answer(r)
+	}
+	r = reply(r)
+	r.Header.Set("Connection", "close")
+	if err := d.sendRaw(r, len(r.Body)); err != nil {
+		return err
+	}
+	return d.finish(EndFIN)
+}

@@ -1,0 +1,195 @@
+package faults
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// An Entry is one wire effect of the catalogue: all that the parser, the linter, the documentation and the
+// server know of it. An entry lives in a file of its own; Catalogue lists them.
+type Entry struct {
+	Name      string   `json:"name"`
+	Doc       string   `json:"doc"`       // one line: what happens on the wire
+	Category  Category `json:"category"`  // what kind of failure it is to a client; see Fault.Category
+	Phases    []Phase  `json:"phases"`    // where it can strike; the first is the default
+	Protocols []string `json:"protocols"` // "http/1.1"
+	Params    []Param  `json:"params,omitempty"`
+	Sees      string   `json:"sees"`  // what a Go client gets, with the error that errors.Is finds
+	Where     string   `json:"where"` // where it gets it: one of the Where constants
+	Example   string   `json:"example"`
+
+	// deliver does the wire effect and nothing else; Apply does the commit around it.
+	deliver func(d *delivery) error
+	// run replaces deliver where the effect is inseparable from the commit (latency).
+	run func(d *delivery) error
+	// check refuses combinations of parameters that are valid one by one. It returns what the complaint
+	// is about ("phase", or a parameter's name) and the complaint, or two empty strings.
+	check func(f Fault) (about, msg string)
+	// category and blocks answer for entries where it depends on the parameters.
+	category func(f Fault) Category
+	blocks   func(f Fault) bool
+	// noLate: late= has no meaning, because the effect itself says when the commit comes.
+	noLate bool
+}
+
+// Where a client meets a fault.
+const (
+	WhereDo       = "Do"        // the round trip fails
+	WhereBodyRead = "Body.Read" // the head is good, reading the body fails
+	WhereDecoding = "decoding"  // the body is whole and cannot be understood
+	WhereNowhere  = "nowhere"   // there is no failure
+)
+
+const http11 = "http/1.1"
+
+// Catalogue returns every entry: no failure first, then by how far the exchange gets before it breaks. The
+// slice is the caller's own.
+func Catalogue() []Entry {
+	return []Entry{
+		latency(),
+		hang(),
+		emptyResponse(),
+		connectionReset(),
+		truncatedBody(),
+		stallBody(),
+		status(),
+		malformedJSON(),
+	}
+}
+
+// entries is the catalogue as the hot path reads it; nothing writes to it.
+var entries = sync.OnceValue(Catalogue)
+
+// Lookup returns the entry with that name. "ok" is no entry: it is the absence of a fault.
+func Lookup(name string) (Entry, bool) {
+	for _, e := range entries() {
+		if e.Name == name {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// Names returns the names of the catalogue, in its order.
+func Names() []string {
+	var out []string
+	for _, e := range entries() {
+		out = append(out, e.Name)
+	}
+	return out
+}
+
+// Nearest returns the fault word ("ok" included) that word is most likely a slip for, or "" where none is
+// near.
+func Nearest(word string) string { return nearest(word, append(Names(), OK)) }
+
+// param returns the entry's parameter of that name, the common ones included.
+func (e Entry) param(name string) (Param, bool) {
+	for _, p := range e.allParams() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Param{}, false
+}
+
+// allParams returns the entry's own parameters and the common ones that it takes, in the order of the
+// canonical text.
+func (e Entry) allParams() []Param {
+	if e.Name == OK {
+		return []Param{timesParam()}
+	}
+	out := append(slices.Clone(e.Params), onParam(), timesParam())
+	if !e.noLate && slices.Contains(e.Phases, CommitLate) {
+		out = append(out, lateParam())
+	}
+	return out
+}
+
+// Combinations returns the entry in every phase, with every end and every variant that it has, as valid
+// faults. The self-tests prove each of them on the wire.
+func (e Entry) Combinations() []Fault {
+	var needed, all []string
+	ends, variants := []string{""}, []string{""}
+	for _, p := range e.Params {
+		switch {
+		case p.Name == "end":
+			ends = p.Values
+		case p.Name == "variant":
+			variants = p.Values
+		case p.Required && p.sample != "":
+			needed = append(needed, p.Name+"="+p.sample)
+			fallthrough
+		case p.sample != "":
+			all = append(all, p.Name+"="+p.sample)
+		}
+	}
+	var out []Fault
+	for _, phase := range e.Phases {
+		for _, end := range ends {
+			for _, variant := range variants {
+				head := e.Name + "@" + string(phase)
+				if end != "" {
+					head += " end=" + end
+				}
+				if variant != "" {
+					head += " variant=" + variant
+				}
+				// An end may need a parameter that another end refuses.
+				for _, params := range [][]string{needed, all} {
+					f, err := Parse(head + " " + strings.Join(params, " "))
+					if err == nil {
+						out = append(out, f)
+						break
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// nearest returns the word among words with the least edit distance to word, "" where more than two
+// fifths of it would have to change.
+func nearest(word string, words []string) string {
+	if len(word) > 64 {
+		return ""
+	}
+	word = strings.ToLower(strings.ReplaceAll(word, "-", "_"))
+	best, limit := "", max(1, len(word)*2/5)+1
+	for _, w := range words {
+		if d := distance(word, strings.ReplaceAll(w, "-", "_")); d < limit {
+			best, limit = w, d
+		}
+	}
+	if best == "" && len(word) >= 3 {
+		for _, w := range words {
+			if strings.HasPrefix(w, word) || strings.HasSuffix(w, word) {
+				return w
+			}
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's, over bytes: the words are ASCII.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diag
+			if a[i] != b[j] {
+				cost++
+			}
+			diag = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diag+1)
+		}
+	}
+	return row[len(b)]
+}

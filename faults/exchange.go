@@ -1,0 +1,39 @@
+package faults
+
+import (
+	"net/http"
+	"time"
+)
+
+// Reply is what a well-behaved server would answer.
+type Reply struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// An Exchange is one attempt as a fault sees it: the request has been read whole, the good answer is known,
+// and the effect waits for Commit.
+type Exchange struct {
+	// W answers over net/http, or is hijacked for what net/http would not send. A hijacked connection
+	// satisfies world.Conn (CloseWrite, SetLinger).
+	W http.ResponseWriter
+	// R is the request; its body has been read. Its context ends when the client goes.
+	R *http.Request
+	// Reply is the good answer.
+	Reply Reply
+	// Commit makes the effect real. It may be called more than once; only the first counts. It may fill
+	// in Reply (a number given by the ledger).
+	Commit func()
+	// Delivered is called once, when the wire effect has happened or, for silence, begun.
+	Delivered func()
+	// Over, if not nil, is called before a late commit, when the wire effect is over: the connection was
+	// left as the fault says, or the client has gone. In the other phases Apply's return says so.
+	Over func()
+	// Answered is called when a status line has been put on the wire, with the status and the
+	// Retry-After lines sent and the earliest instant that they allow: zero where they ask for nothing
+	// (none, invalid, 0, or a date that has passed).
+	Answered func(status int, retryAfter []string, notBefore time.Time)
+	// Closing ends when the world is being closed; nothing may block past it.
+	Closing <-chan struct{}
+}

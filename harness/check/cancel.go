@@ -1,0 +1,63 @@
+package check
+
+import (
+	"time"
+
+	"github.com/retrychaos/retrychaos/harness/history"
+)
+
+// A cancelled call makes no attempt any more and returns at once, from a sleep as from an exchange. "At
+// once" is the grain of the world: exact in virtual time, and on loopback what noise allows there, never a
+// tighter figure by the wall clock; a command that has to be killed gets 250 ms more.
+var timingCancel = Check{
+	ID:     "timing.cancel",
+	Holds:  "a cancelled call makes no further attempt and returns at once",
+	Level:  Must,
+	Source: "grafana/grafana-openapi-client-go#137, imroc/req#339",
+	Judge:  judgeCancel,
+}
+
+func judgeCancel(h *history.History) Verdict {
+	var bad breaches
+	planned, judged := 0, 0
+	for _, c := range h.Calls {
+		if c.CancelAt <= 0 {
+			continue
+		}
+		planned++
+		if !c.Cancelled() {
+			continue // it was over before
+		}
+		judged++
+		after := 0
+		var last time.Duration
+		for _, a := range c.Attempts {
+			if a.At > c.CancelAt+slack(h) {
+				after++
+				last = a.At
+			}
+		}
+		ended := c.Ended
+		if !c.Returned {
+			ended = max(ended, h.End)
+		}
+		switch {
+		case after > 0:
+			bad.add(c, 1e6*float64(after)*float64(time.Second), "call %s made %s after it was cancelled, the last %s later",
+				c.ID, plural(after, "attempt"), dur(last-c.CancelAt))
+		case !c.Returned:
+			bad.add(c, float64(ended-c.CancelAt), "call %s was cancelled and never returned", c.ID)
+		case ended > c.CancelAt+slack(h):
+			bad.add(c, float64(ended-c.CancelAt), "call %s returned %s after it was cancelled", c.ID, dur(ended-c.CancelAt))
+		}
+	}
+	switch {
+	case len(bad) > 0:
+		return bad.fail()
+	case planned == 0:
+		return skipped("no call was cancelled")
+	case judged == 0:
+		return skipped("%s ended before its cancellation", plural(planned, "call"))
+	}
+	return pass("%s %s cancelled: each returned at once and made no attempt after it", plural(judged, "call"), was(judged))
+}

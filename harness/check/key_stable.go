@@ -1,0 +1,80 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/retrychaos/retrychaos/harness/history"
+)
+
+// A key names one operation. One that changes with the attempt protects nothing
+// (woocommerce/woocommerce-square#106), and one that two calls share makes the second vanish. Keys that a
+// client sends although nobody asked are held to the same.
+var keyStable = Check{
+	ID:     "key.stable",
+	Holds:  "all attempts of a call carry one idempotency key, and no two calls share one",
+	Level:  Must,
+	Source: "draft-ietf-httpapi-idempotency-key-header §2.2",
+	Judge:  judgeKeyStable,
+}
+
+func judgeKeyStable(h *history.History) Verdict {
+	var bad breaches
+	var notes []string
+	judged, asked := 0, 0
+	owner := make(map[string]*history.Call)
+	for _, c := range h.Calls {
+		if c.Keyed {
+			asked++
+		}
+		var keys []string
+		lacking := 0
+		for _, a := range c.Attempts {
+			switch {
+			case a.Key == "":
+				lacking++
+			case !slices.Contains(keys, a.Key):
+				keys = append(keys, a.Key)
+			}
+		}
+		for _, k := range keys {
+			switch o := owner[k]; {
+			case o == nil:
+				owner[k] = c
+			case o != c:
+				bad.add(c, 20, "calls %s and %s share the key %q", o.ID, c.ID, k)
+			}
+		}
+		n := len(c.Attempts)
+		switch {
+		case n == 0:
+			continue
+		case len(keys) == 0 && c.Keyed && c.Idempotent():
+			notes = append(notes, fmt.Sprintf("call %s (%s) carried no key; its method needs none", c.ID, c.Method))
+			continue
+		case len(keys) == 0 && c.Keyed:
+			bad.add(c, 10, "call %s carried no key in %s, though the application asked for one", c.ID, plural(n, "attempt"))
+		case len(keys) == 0:
+			continue
+		case len(keys) > 1:
+			bad.add(c, 10+float64(len(keys)), "call %s carried %d keys in %d attempts: %s", c.ID, len(keys), n, strings.Join(keys[:min(len(keys), 4)], ", "))
+		case lacking > 0:
+			bad.add(c, 9, "call %s carried its key in only %d of %d attempts", c.ID, n-lacking, n)
+		}
+		judged++
+	}
+	var v Verdict
+	switch {
+	case len(bad) > 0:
+		v = bad.fail()
+	case judged > 0:
+		v = pass("%s, each with one key of its own in all its attempts", plural(judged, "call"))
+	case asked == 0:
+		return skipped("no call asked for a key, and none carried one")
+	default:
+		v = skipped("no attempt needed a key")
+	}
+	v.Notes = capNotes(notes)
+	return v
+}

@@ -1,0 +1,93 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/retrychaos/retrychaos/harness/history"
+)
+
+// A permanent answer does not change by asking again: 4xx, 501, 505, and a reply that came whole and could
+// not be decoded. These invite a repeat and are no permanent answers: 408, 425, 429; 421 (another
+// connection); 409 while an earlier attempt with the key is at work; 413 and 403 with a Retry-After (a
+// second rate limit, octokit/plugin-throttling.js#566); the first 401 (one fresh token, one replay).
+//
+// Only what began after the permanent answer was over counts: a hedge that was already under way does not.
+var attemptsPermanentOnce = Check{
+	ID:     "attempts.permanent-once",
+	Holds:  "a permanent answer ends the call: it is not asked for again",
+	Level:  Must,
+	Source: "RFC 9110 §15.5, §15.6",
+	Judge:  judgePermanentOnce,
+}
+
+func judgePermanentOnce(h *history.History) Verdict {
+	var bad breaches
+	met := 0
+	kinds := make(map[string]bool)
+	for _, c := range h.Calls {
+		refreshed := false
+		for i, a := range c.Attempts {
+			what := permanent(a, refreshed)
+			refreshed = refreshed || a.Status == 401
+			if what == "" {
+				continue
+			}
+			met++
+			kinds[what] = true
+			after := 0
+			for _, b := range c.Attempts[i+1:] {
+				if b.At >= a.Ended-h.Grain {
+					after++
+				}
+			}
+			if after > 0 {
+				bad.add(c, float64(after), "call %s made %s after attempt %d had been answered with %s", c.ID, plural(after, "further attempt"), a.N, what)
+				break
+			}
+		}
+	}
+	switch {
+	case len(bad) > 0:
+		return bad.fail()
+	case met == 0:
+		return skipped("no attempt was answered with something permanent")
+	}
+	names := ""
+	if len(kinds) == 1 {
+		for k := range kinds {
+			names = " (" + k + ")"
+		}
+	}
+	return pass("%s%s, none asked for again", plural(met, "permanent answer"), names)
+}
+
+// permanent names the permanent answer that a got, or returns "".
+func permanent(a *history.Attempt, refreshed bool) string {
+	if a.Category == "decoding" && a.Delivered {
+		return "a reply that cannot be decoded (" + a.Fault + ")"
+	}
+	asked := len(a.RetryAfter) > 0
+	switch a.Status {
+	case 408, 425, 429, 421:
+		return ""
+	case 409:
+		if a.InFlight {
+			return ""
+		}
+	case 403, 413:
+		if asked {
+			return ""
+		}
+	case 401:
+		if !refreshed {
+			return ""
+		}
+		return "a second 401"
+	case 501, 505:
+		return fmt.Sprint(a.Status)
+	}
+	if a.Status/100 == 4 {
+		return fmt.Sprint(a.Status)
+	}
+	return ""
+}

@@ -1,0 +1,96 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+
+	"github.com/retrychaos/retrychaos/harness/history"
+)
+
+// A Client is the thing under test, behind an adapter: how to make an instance of it, and what its author
+// says of its policy. Make one with HTTPClient, RoundTripper, DoFunc or Exec, or fill it in.
+type Client struct {
+	Name     string
+	Version  string // of the library under test, for reports
+	Declared history.Declared
+	// New makes an instance for one run, or for one call of a fleet. If the Caller is an io.Closer it is
+	// closed when its calls are over.
+	New func(env Env) (Caller, error)
+}
+
+// A Caller performs calls. It must be safe for concurrent use unless every scenario that it meets is a
+// fleet.
+type Caller interface {
+	// Call performs one logical operation and reports what an application would see of it. It reports and
+	// never judges.
+	Call(ctx context.Context, call Call) Outcome
+}
+
+// CallerFunc is a function as a Caller.
+type CallerFunc func(ctx context.Context, call Call) Outcome
+
+// Call calls f.
+func (f CallerFunc) Call(ctx context.Context, call Call) Outcome { return f(ctx, call) }
+
+// Env is what a client instance is built on.
+type Env struct {
+	// Transport reaches the fake server; it counts what passes. It wraps one http.Transport of this
+	// instance's own. In the virtual world it is the only way there, with DialContext.
+	Transport http.RoundTripper
+	// DialContext reaches the fake server for clients that build their own transport.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	// BaseURL is the server's, without a slash at the end.
+	BaseURL string
+	// Seed is for clients whose randomness can be seeded; it differs from instance to instance.
+	Seed uint64
+}
+
+// Call is one logical operation that an application asks a client for.
+type Call struct {
+	ID     string
+	Method string
+	URL    string
+	Header http.Header
+	Body   []byte // nil: none
+	// Key is an idempotency key made for this call, for clients that do not make their own; "" where the
+	// application wants none.
+	Key string
+	// KeyHonoured tells that the application knows the server to honour keys. A key that is not known to
+	// be honoured is no licence to repeat.
+	KeyHonoured bool
+}
+
+// Request makes the call's request, with GetBody, and with Key as its Idempotency-Key where there is one.
+func (c Call) Request(ctx context.Context) (*http.Request, error) {
+	var body io.Reader
+	if c.Body != nil {
+		body = bytes.NewReader(c.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, c.Method, c.URL, body)
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range c.Header {
+		req.Header[k] = append([]string(nil), v...)
+	}
+	if c.Key != "" {
+		req.Header.Set("Idempotency-Key", c.Key)
+	}
+	return req, nil
+}
+
+// Outcome is what a client told the application.
+type Outcome struct {
+	OK     bool // the operation succeeded, reply read and decoded
+	Status int  // status of the response that the application was given, or can reach through Err; 0: none
+	Err    error
+	// Attempts is the client's own count, where it tells one.
+	Attempts int
+	// Decoding: the reply came whole and could not be understood.
+	Decoding bool
+	// NotSent: the client says that nothing was sent.
+	NotSent bool
+}

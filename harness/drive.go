@@ -1,0 +1,284 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/retrychaos/retrychaos/faults"
+	"github.com/retrychaos/retrychaos/harness/history"
+	"github.com/retrychaos/retrychaos/harness/server"
+	"github.com/retrychaos/retrychaos/harness/world"
+	"github.com/retrychaos/retrychaos/scenarios"
+)
+
+// Grains: how exact instants are. In the virtual world only the skew of the starts is noise; on loopback
+// it is the scheduler of a small machine; a process must be started besides.
+const (
+	grainVirtual  = time.Millisecond
+	grainLoopback = 25 * time.Millisecond
+	grainProcess  = 250 * time.Millisecond
+)
+
+// lateLimit bounds the wait for late commits after the last call.
+const lateLimit = 10 * time.Second
+
+// drive is one run: it opens the world's network, starts the server, makes the calls and closes all.
+type drive struct {
+	client   Client
+	scenario scenarios.Scenario
+	seed     uint64
+	env      environment
+
+	// What follows is read by history, which may be asked while a stuck run still goes on.
+	mu       sync.Mutex
+	srv      *server.Server
+	rec      *recorder
+	start    time.Time
+	end      time.Duration
+	findings []history.Finding
+	leaks    history.Leaks
+	lateness time.Duration
+}
+
+// environment is what differs between the worlds.
+type environment struct {
+	kind    world.Kind
+	grain   time.Duration
+	settle  time.Duration // how long the world goes on after the last call
+	limit   time.Duration // on the world's clock, for the calls of the scenario
+	quiesce func(open func() int)
+}
+
+func newDrive(c Client, s scenarios.Scenario, seed uint64) *drive {
+	return &drive{client: c, scenario: s, seed: seed}
+}
+
+func (d *drive) finding(kind, format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.findings = append(d.findings, history.Finding{Kind: kind, Text: fmt.Sprintf(format, args...)})
+}
+
+// run is the whole life of a world, on the clock of the goroutine that it is called in.
+func (d *drive) run(net *world.Network) {
+	defer net.Close()
+	start := time.Now()
+	rec := newRecorder(start)
+	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start, Keys: d.scenario.Server.Keys})
+	jobs := d.expand(rec, srv)
+	d.mu.Lock()
+	d.srv, d.rec, d.start = srv, rec, start
+	d.mu.Unlock()
+
+	l, err := net.Listen()
+	if err != nil {
+		d.finding(history.FindingHarness, "listening: %v", err)
+		return
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+
+	fleet := &fleet{client: d.client, net: net, rec: rec, baseURL: "http://" + l.Addr().String(), seed: d.seed,
+		warm: d.scenario.Connection == faults.Reused}
+	if err := d.calls(jobs, fleet, start); err != nil {
+		d.finding(history.FindingHarness, "%v", err)
+	}
+	d.mu.Lock()
+	d.end = time.Since(start)
+	d.mu.Unlock()
+
+	late, cancel := context.WithTimeout(context.Background(), lateLimit)
+	srv.AwaitLate(late)
+	cancel()
+	time.Sleep(d.env.settle)
+
+	fleet.close()
+	d.env.quiesce(net.Open)
+	d.mu.Lock()
+	d.leaks.Known = !d.client.Declared.Process
+	if d.leaks.Known {
+		d.leaks.Conns = net.Open()
+	}
+	d.mu.Unlock()
+	_ = srv.Close()
+	if err := <-served; err != nil {
+		d.finding(history.FindingHarness, "serving: %v", err)
+	}
+}
+
+// calls starts every call at its time and waits until all are over or the world's limit is reached.
+func (d *drive) calls(jobs []*job, fleet *fleet, start time.Time) error {
+	for _, j := range jobs {
+		if err := fleet.assign(j); err != nil {
+			return err
+		}
+	}
+	groups := map[string]*sync.WaitGroup{}
+	for _, j := range jobs {
+		if groups[j.group.Name] == nil {
+			groups[j.group.Name] = &sync.WaitGroup{}
+		}
+		groups[j.group.Name].Add(1)
+	}
+	for _, j := range jobs {
+		go func() {
+			defer groups[j.group.Name].Done()
+			if before := groups[j.group.After]; before != nil {
+				before.Wait()
+				time.Sleep(j.offset)
+			} else {
+				time.Sleep(time.Until(start.Add(j.offset)))
+			}
+			d.call(j)
+		}()
+	}
+	done := make(chan struct{})
+	go func() {
+		for _, g := range groups {
+			g.Wait()
+		}
+		close(done)
+	}()
+	limit := time.NewTimer(d.env.limit)
+	defer limit.Stop()
+	select {
+	case <-done:
+	case <-limit.C:
+		d.finding(history.FindingWorldCap, "calls were still going on after %v, the limit of this run: they were given up", d.env.limit)
+		for _, j := range jobs {
+			j.abort()
+		}
+	}
+	return nil
+}
+
+// call performs one call in the calling goroutine.
+func (d *drive) call(j *job) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	j.arm(cancel)
+	g := j.group
+	if g.Deadline > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, g.Deadline)
+		defer stop()
+	}
+	if g.CancelAfter > 0 {
+		timer := time.AfterFunc(g.CancelAfter, cancel)
+		defer timer.Stop()
+	}
+	d.rec.begin(j.id, g.Deadline, g.CancelAfter)
+	d.rec.finish(j.id, perform(ctx, j.caller, j.call))
+}
+
+// perform calls the client and turns a panic in the caller's goroutine into a fact.
+func perform(ctx context.Context, c Caller, call Call) (o history.Outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			o = history.Outcome{Error: fmt.Sprintf("panic: %v", p), Panic: fmt.Sprintf("%v\n%s", p, debug.Stack())}
+		}
+	}()
+	return c.Call(ctx, call).record()
+}
+
+// history puts both sides of the run together.
+func (d *drive) history() *history.History {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h := &history.History{
+		Scenario: d.scenario.Name, Client: d.client.Name, World: string(d.env.kind), Seed: d.seed,
+		Grain: d.env.grain, Declared: d.client.Declared, Start: d.start, End: d.end,
+		Findings: append([]history.Finding(nil), d.findings...), Leaks: d.leaks, Lateness: d.lateness,
+	}
+	if d.srv == nil {
+		return h
+	}
+	d.srv.Record(h)
+	open := d.rec.merge(h)
+	if h.Leaks.Known {
+		h.Leaks.Bodies = open
+	}
+	return h
+}
+
+// fleet makes the client instances of a run and closes them.
+type fleet struct {
+	client  Client
+	net     *world.Network
+	rec     *recorder
+	baseURL string
+	seed    uint64
+	warm    bool
+
+	shared    Caller
+	instances uint64
+	closers   []func()
+}
+
+func (f *fleet) assign(j *job) error {
+	j.call.URL = f.baseURL + j.call.URL
+	if j.group.Fleet {
+		c, err := f.instance()
+		j.caller = c
+		return err
+	}
+	if f.shared == nil {
+		c, err := f.instance()
+		if err != nil {
+			return err
+		}
+		f.shared = c
+	}
+	j.caller = f.shared
+	return nil
+}
+
+func (f *fleet) instance() (Caller, error) {
+	base := &http.Transport{
+		DialContext:           f.net.DialContext,
+		MaxIdleConns:          100,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+	t := &tripper{base: base, rec: f.rec}
+	f.instances++
+	c, err := f.client.New(Env{
+		Transport: t, DialContext: f.net.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making client %s: %w", f.client.Name, err)
+	}
+	f.closers = append(f.closers, func() {
+		if closer, ok := c.(io.Closer); ok {
+			_ = closer.Close()
+		}
+		base.CloseIdleConnections()
+	})
+	if f.warm {
+		return c, f.warmUp(t)
+	}
+	return c, nil
+}
+
+// warmUp leaves one idle connection in the transport's pool.
+func (f *fleet) warmUp(t *tripper) error {
+	resp, err := (&http.Client{Transport: t}).Get(f.baseURL + server.WarmPath)
+	if err != nil {
+		return fmt.Errorf("warming a connection: %w", err)
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	return err
+}
+
+func (f *fleet) close() {
+	for _, c := range f.closers {
+		c()
+	}
+}

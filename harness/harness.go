@@ -1,0 +1,169 @@
+// Package harness runs a client through scenarios against a fake server that breaks on purpose, and
+// judges what happened.
+//
+// With plain go test, one line gives one subtest a scenario, in virtual time:
+//
+//	func TestRetries(t *testing.T) {
+//		library, err := scenarios.Library()
+//		if err != nil {
+//			t.Fatal(err)
+//		}
+//		harness.Run(t, harness.HTTPClient("mine", func(base http.RoundTripper) *http.Client {
+//			return &http.Client{Transport: mylib.NewTransport(base)}
+//		}), library...)
+//	}
+package harness
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/retrychaos/retrychaos/harness/check"
+	"github.com/retrychaos/retrychaos/harness/history"
+	"github.com/retrychaos/retrychaos/harness/world"
+	"github.com/retrychaos/retrychaos/scenarios"
+)
+
+// SeedEnv is the environment variable that replays a run of go test.
+const SeedEnv = "RETRYCHAOS_SEED"
+
+// A Runner says how scenarios are run. The zero value is ready: virtual world, a random seed that is
+// printed, findings of level SHOULD and above. A Runner is safe for concurrent use.
+type Runner struct {
+	World world.Kind  // default world.Virtual
+	Seed  uint64      // 0: from RETRYCHAOS_SEED, else random
+	Level check.Level // the least level that makes a scenario fail; default check.Should
+	// Checks are further rules, judged after the built-in ones.
+	Checks []check.Check
+	// RealCap bounds the real time of one scenario; default 60s.
+	RealCap time.Duration
+}
+
+// Run runs each scenario as a subtest of t, in the virtual world, and fails those with findings. It
+// returns the results for those who want to look further.
+func Run(t *testing.T, client Client, list ...scenarios.Scenario) []*Result {
+	t.Helper()
+	return Runner{}.Run(t, client, list...)
+}
+
+// Run is Run with the runner's settings.
+func (r Runner) Run(t *testing.T, client Client, list ...scenarios.Scenario) []*Result {
+	t.Helper()
+	r = r.withDefaults()
+	results := make([]*Result, 0, len(list))
+	for _, s := range list {
+		t.Run(s.Name, func(t *testing.T) {
+			res := r.One(t, client, s)
+			results = append(results, res)
+			switch res.Status {
+			case check.Pass:
+			case check.Skipped:
+				t.Skip(res.Reason)
+			default:
+				t.Error(res.Explain(r.Level) + fmt.Sprintf("\nreplay: %s=%d go test -run '%s'", SeedEnv, r.Seed, "^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$"))
+			}
+		})
+	}
+	return results
+}
+
+func (r Runner) withDefaults() Runner {
+	if r.World == "" {
+		r.World = world.Virtual
+	}
+	if r.Seed == 0 {
+		r.Seed = seedFrom(os.Getenv(SeedEnv))
+	}
+	if r.Level == "" {
+		r.Level = check.Should
+	}
+	if r.RealCap == 0 {
+		r.RealCap = time.Minute
+	}
+	return r
+}
+
+func seedFrom(text string) uint64 {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil && n != 0 {
+		return n
+	}
+	return NewSeed()
+}
+
+// NewSeed returns a random seed that is short enough to be typed.
+func NewSeed() uint64 { return 1 + rand.Uint64N(1<<32) }
+
+// One runs one scenario and judges it; it never fails t. t is needed in the virtual world only, whose
+// bubbles are made by testing/synctest.
+func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
+	r = r.withDefaults()
+	res := &Result{
+		Scenario: s.Name, Summary: s.Summary, Rule: s.Rule, Source: s.Source,
+		Client: client.Name, World: string(r.World), Seed: r.Seed,
+	}
+	if why := unfit(client, s, r.World); why != "" {
+		res.Status, res.Reason = check.Skipped, why
+		return res
+	}
+	began := time.Now()
+	d := newDrive(client, s, r.Seed)
+	switch {
+	case r.World == world.Loopback:
+		d.loopback(r.RealCap)
+	case t == nil:
+		d.finding(history.FindingHarness, "the virtual world needs a *testing.T")
+	default:
+		d.virtual(t, r.RealCap)
+	}
+	res.Real = time.Since(began)
+	res.History = d.history()
+	res.Simulated = res.History.End
+	res.Decisions = decisions(res.History)
+	res.Findings = res.History.Findings
+	rules := append(check.All(), expectations(s))
+	res.Verdicts = check.Judge(res.History, append(rules, r.Checks...))
+	res.judge(r.Level)
+	return res
+}
+
+// unfit says why a scenario cannot be run by a client in a world; "" if it can.
+func unfit(c Client, s scenarios.Scenario, w world.Kind) string {
+	if !s.RunsIn(scenarios.World(w)) {
+		return fmt.Sprintf("does not run in the %s world: %s", w, s.Why)
+	}
+	if !c.Declared.Process {
+		return ""
+	}
+	if w != world.Loopback {
+		return "a process cannot enter the virtual world"
+	}
+	if s.Connection != "" {
+		return "the connections of a process cannot be warmed from outside"
+	}
+	n := 0
+	for _, g := range s.Calls {
+		n += g.Count
+	}
+	if n > maxProcesses {
+		return fmt.Sprintf("%d processes at once are more than this runs (%d)", n, maxProcesses)
+	}
+	return ""
+}
+
+// maxProcesses bounds the calls of a scenario for a client that is a process a call.
+const maxProcesses = 50
+
+func decisions(h *history.History) []Decision {
+	var out []Decision
+	for _, c := range h.Calls {
+		for _, a := range c.Attempts {
+			out = append(out, Decision{Call: c.ID, Attempt: a.N, Fault: a.Fault})
+		}
+	}
+	return out
+}

@@ -1,0 +1,258 @@
+// Package server is the fake server: real net/http over a real or in-memory listener, with a journal of
+// every attempt, a ledger of every effect, an idempotency store whose behaviour the scenario chooses, and
+// the execution of planned faults.
+package server
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/retrychaos/retrychaos/faults"
+	"github.com/retrychaos/retrychaos/harness/history"
+	"github.com/retrychaos/retrychaos/scenarios"
+)
+
+// WarmPath answers 204 and belongs to no call. A request to it opens a connection that a later attempt
+// can reuse.
+const WarmPath = "/_retrychaos/warm"
+
+// UnmatchedHeader marks the answer to a request that belongs to no call of the scenario.
+const UnmatchedHeader = "X-Retrychaos-Unmatched"
+
+// maxBody bounds what is kept of a request body while it is read.
+const maxBody = 64 << 20
+
+// Config is what a Server needs. All of it is fixed before the listener accepts.
+type Config struct {
+	Scenario   string
+	Seed       uint64
+	Start      time.Time // instant zero of the run
+	Keys       scenarios.KeyMode
+	AttemptCap int // attempts per call after which the server answers no more; 0: 64
+}
+
+// DefaultAttemptCap bounds the attempts of one call when the Config does not.
+const DefaultAttemptCap = 64
+
+// A Server is one run's fake server. Register its calls, then Serve.
+type Server struct {
+	cfg     Config
+	http    *http.Server
+	closing chan struct{}
+	once    sync.Once
+	conns   atomic.Int64
+	active  sync.WaitGroup // handlers at work, late commits included
+
+	mu       sync.Mutex
+	calls    map[string]*call // by path
+	order    []*call
+	ledger   []history.Effect
+	keys     map[string]*stored
+	accounts map[string]*history.Account
+	findings []history.Finding
+	unfound  map[string]bool
+	late     int           // attempts whose late commit is still to come
+	lateIdle chan struct{} // closed while late is 0
+}
+
+// call is what the server keeps of one call.
+type call struct {
+	rec      *history.Call // its Attempts are the server's to write, under Server.mu
+	schedule faults.Schedule
+	route    string
+	header   http.Header // fields set by the application
+	capped   func()
+}
+
+// New makes a server that knows no call yet.
+func New(cfg Config) *Server {
+	if cfg.AttemptCap == 0 {
+		cfg.AttemptCap = DefaultAttemptCap
+	}
+	s := &Server{
+		cfg:      cfg,
+		closing:  make(chan struct{}),
+		calls:    map[string]*call{},
+		keys:     map[string]*stored{},
+		accounts: map[string]*history.Account{},
+		unfound:  map[string]bool{},
+	}
+	s.http = &http.Server{
+		Handler:     s,
+		ConnContext: s.connContext,
+		ErrorLog:    log.New(io.Discard, "", 0), // broken connections are what we are here for
+	}
+	return s
+}
+
+// A Registration is one call as the server must know it.
+type Registration struct {
+	Call     *history.Call // Attempts stay the server's until Finish
+	Route    string        // path template, part of the schedule's hash
+	Schedule faults.Schedule
+	Header   http.Header // fields that every attempt must carry unchanged
+	// Capped, if not nil, is called once when the call has reached the cap on attempts.
+	Capped func()
+}
+
+// Register makes calls known, with their schedules. It must not be called after Serve.
+func (s *Server) Register(regs ...Registration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range regs {
+		c := &call{rec: r.Call, schedule: r.Schedule, route: r.Route, header: r.Header, capped: r.Capped}
+		s.calls[r.Call.Path] = c
+		s.order = append(s.order, c)
+		planned, endless := r.Schedule.Planned()
+		for _, f := range planned {
+			if !f.IsOK() {
+				s.account(f).Planned++
+			}
+		}
+		if endless {
+			s.account(planned[len(planned)-1]).Planned = -1
+		}
+		for _, st := range r.Schedule.Storms {
+			s.account(st.Fault).Planned = -1
+		}
+		if r.Schedule.Draw != nil {
+			for _, f := range r.Schedule.Draw.Faults {
+				s.account(f).Planned = -1
+			}
+		}
+	}
+}
+
+// account returns the account of f. Callers hold mu.
+func (s *Server) account(f faults.Fault) *history.Account {
+	text := once(f).String()
+	a := s.accounts[text]
+	if a == nil {
+		a = &history.Account{Fault: text}
+		s.accounts[text] = a
+	}
+	return a
+}
+
+// once is f as it hits one attempt, without its count in the sequence.
+func once(f faults.Fault) faults.Fault {
+	f.Times = 0
+	return f
+}
+
+// Serve answers on l until Close.
+func (s *Server) Serve(l net.Listener) error {
+	err := s.http.Serve(l)
+	if err == http.ErrServerClosed {
+		return nil
+	}
+	return err
+}
+
+// Close aborts what hangs, closes listener and connections, and waits for the handlers. Late commits that
+// are still to come are made first.
+func (s *Server) Close() error {
+	s.once.Do(func() { close(s.closing) })
+	err := s.http.Close()
+	s.active.Wait()
+	return err
+}
+
+// Closing ends when the server is being closed.
+func (s *Server) Closing() <-chan struct{} { return s.closing }
+
+// AwaitLate waits until no late commit is to come, or ctx ends. An attempt whose client never leaves
+// commits only at Close, and is not waited for longer than that.
+func (s *Server) AwaitLate(ctx context.Context) {
+	for {
+		s.mu.Lock()
+		if s.late == 0 {
+			s.mu.Unlock()
+			return
+		}
+		if s.lateIdle == nil {
+			s.lateIdle = make(chan struct{})
+		}
+		idle := s.lateIdle
+		s.mu.Unlock()
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Server) lateStart() {
+	s.mu.Lock()
+	s.late++
+	s.mu.Unlock()
+}
+
+func (s *Server) lateDone() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late--
+	if s.late == 0 && s.lateIdle != nil {
+		close(s.lateIdle)
+		s.lateIdle = nil
+	}
+}
+
+func (s *Server) now() time.Duration { return time.Since(s.cfg.Start) }
+
+// connInfo numbers a connection and counts what it has carried.
+type connInfo struct {
+	n        int
+	requests atomic.Int64
+}
+
+type connKey struct{}
+
+func (s *Server) connContext(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, &connInfo{n: int(s.conns.Add(1))})
+}
+
+// find returns the call that a path belongs to.
+func (s *Server) find(path string) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[path]
+}
+
+// unmatched answers a request that belongs to no call, so that nobody takes it for a network error.
+func (s *Server) unmatched(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	what := r.Method + " " + r.URL.Path
+	near := s.nearestPath(r.URL.Path)
+	if !s.unfound[what] && len(s.unfound) < 100 {
+		s.unfound[what] = true
+		s.findings = append(s.findings, history.Finding{Kind: history.FindingUnmatched,
+			Text: "no route of the scenario matches " + what + "; the nearest is " + near})
+	}
+	s.mu.Unlock()
+	w.Header().Set(UnmatchedHeader, "true")
+	http.Error(w, "retrychaos: no route of the scenario matches "+what+"; the nearest is "+near, http.StatusNotFound)
+}
+
+// nearestPath returns the registered path that shares the longest prefix with path. Callers hold mu.
+func (s *Server) nearestPath(path string) string {
+	best, bestLen := "none", -1
+	for _, c := range s.order {
+		n := 0
+		for n < len(path) && n < len(c.rec.Path) && path[n] == c.rec.Path[n] {
+			n++
+		}
+		if n > bestLen {
+			best, bestLen = c.rec.Path, n
+		}
+	}
+	return strings.Clone(best)
+}

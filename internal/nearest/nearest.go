@@ -1,0 +1,75 @@
+// Package nearest finds the word that a mistyped one was meant to be, for error messages.
+package nearest
+
+import "strings"
+
+// Word returns the word of list that text was perhaps meant to be, "" where none is near. Case and the
+// difference of '-' and '_' do not count. A part of a word is near to the word: "once" to "effects.once".
+func Word(text string, list []string) string {
+	if text == "" || len(text) > 80 {
+		return ""
+	}
+	low := fold(text)
+	limit := 3 // letters that may differ
+	switch {
+	case len(text) <= 2:
+		limit = 1
+	case len(text) <= 5:
+		limit = 2
+	}
+	best, bestDist := "", limit+1
+	for _, w := range list {
+		if d := distance(low, fold(w)); d < bestDist {
+			best, bestDist = w, d
+		}
+	}
+	if best != "" || len(low) < 4 {
+		return best
+	}
+	for _, w := range list {
+		if strings.Contains(fold(w), low) {
+			return w
+		}
+	}
+	return ""
+}
+
+// Hint is Word as the end of a sentence: `; did you mean "x"?`, or nothing.
+func Hint(text string, list []string) string {
+	if w := Word(text, list); w != "" {
+		return `; did you mean "` + w + `"?`
+	}
+	return ""
+}
+
+func fold(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
+
+// far is more than any limit.
+const far = 99
+
+// distance is the optimal string alignment distance: a swap of neighbours counts one.
+func distance(a, b string) int {
+	ra, rb := []rune(a), []rune(b)
+	if d := len(ra) - len(rb); d > 8 || d < -8 {
+		return far
+	}
+	before, last, row := make([]int, len(rb)+1), make([]int, len(rb)+1), make([]int, len(rb)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(ra); i++ {
+		row[0] = i
+		for j := 1; j <= len(rb); j++ {
+			cost := 1
+			if ra[i-1] == rb[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && ra[i-1] == rb[j-2] && ra[i-2] == rb[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(rb)]
+}

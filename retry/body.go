@@ -1,0 +1,132 @@
+package retry
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// The bounds within which a discarded response is read to its end, so that its
+// connection can be used again. What is longer or slower costs more than a new
+// connection, and is cut off.
+const (
+	drainBytes = 64 << 10
+	drainTime  = 250 * time.Millisecond
+)
+
+// errNoGetBody is why a body cannot be sent twice.
+var errNoGetBody = errors.New("the request has a body but no GetBody")
+
+// A bodySource gives each attempt a request body of its own. The transport may
+// still be reading an attempt's body when the next attempt begins, so that
+// one reader is never used twice, rewound or not.
+type bodySource struct {
+	first io.ReadCloser // nil after its use
+	get   func() (io.ReadCloser, error)
+}
+
+// newBodySource takes over the body of req, buffering up to limit bytes of it
+// if there is no other way to have it again.
+func newBodySource(req *http.Request, limit int64) (*bodySource, error) {
+	b := &bodySource{first: req.Body, get: req.GetBody}
+	// An emptyBody comes from a Client above this Transport.
+	if _, empty := req.Body.(emptyBody); empty || req.Body == nil || req.Body == http.NoBody {
+		b.get = func() (io.ReadCloser, error) { return req.Body, nil }
+		return b, nil
+	}
+	if b.get != nil || limit == 0 {
+		return b, nil
+	}
+	// One byte more than the limit shows that the body is longer.
+	head, err := io.ReadAll(io.LimitReader(req.Body, addOne(limit)))
+	if err != nil {
+		req.Body.Close()
+		return nil, err
+	}
+	if int64(len(head)) > limit {
+		b.first = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(head), req.Body), req.Body}
+		return b, nil
+	}
+	if err := req.Body.Close(); err != nil {
+		return nil, err
+	}
+	b.get = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(head)), nil }
+	b.first, _ = b.get()
+	return b, nil
+}
+
+func addOne(n int64) int64 { return max(n, n+1) }
+
+// next returns the body of the next attempt.
+func (b *bodySource) next() (io.ReadCloser, error) {
+	if first := b.first; first != nil {
+		b.first = nil
+		return first, nil
+	}
+	return b.get()
+}
+
+// replayable returns nil if there can be another body.
+func (b *bodySource) replayable() error {
+	if b.get == nil {
+		return errNoGetBody
+	}
+	return nil
+}
+
+// discard reads body to its end, within bounds, and closes it. cancel ends the
+// exchange that the body belongs to.
+func discard(body io.ReadCloser, cancel func()) {
+	timer := time.AfterFunc(drainTime, func() {
+		cancel()
+		body.Close() // for a reader that does not heed the context
+	})
+	io.CopyN(io.Discard, body, drainBytes+1)
+	timer.Stop()
+	body.Close()
+}
+
+// handOver makes the response's body end the call when it has been read or
+// closed. Until then the call's contexts stay alive: the body is read with
+// them.
+func handOver(resp *http.Response, end func()) {
+	if resp.Body == nil || resp.Body == http.NoBody {
+		end()
+		return
+	}
+	b := &lastBody{ReadCloser: resp.Body, end: sync.OnceFunc(end)}
+	if w, ok := resp.Body.(io.Writer); ok {
+		// 101 Switching Protocols: the body is the connection.
+		resp.Body = struct {
+			*lastBody
+			io.Writer
+		}{b, w}
+		return
+	}
+	resp.Body = b
+}
+
+type lastBody struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b *lastBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.end()
+	}
+	return n, err
+}
+
+func (b *lastBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.end()
+	return err
+}

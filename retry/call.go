@@ -1,0 +1,317 @@
+package retry
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// An engine is what the shapes of this package share. It is never changed
+// after construction.
+type engine struct {
+	policy Policy // defaults filled in
+	random func(n int64) int64
+	logger *slog.Logger
+	hook   func(context.Context, Attempt)
+}
+
+// A call is one run of the loop: it remembers the attempts, and decides after
+// each whether there is another. It belongs to one goroutine.
+type call struct {
+	*engine
+	ctx    context.Context // the caller's, with CallTimeout and the shared tally
+	cancel context.CancelFunc
+	req    *http.Request // nil outside HTTP
+
+	safe       bool  // may happen twice
+	keyed      bool  // carries a key that the server honours
+	cannotSend error // why there is no second body, or nil
+
+	tally    *tally
+	backoff  backoff
+	attempts []Attempt
+	spent    int   // attempts, and what net/http resent
+	last     error // the last real failure
+	stop     error // the typed reason for giving up
+	reason   string
+	report   *Error // set at the end, unless the call succeeded
+}
+
+// begin starts a call. Its end must be called once the result, the body
+// included, is no longer needed.
+func (e *engine) begin(ctx context.Context) *call {
+	c := &call{engine: e, ctx: ctx, cancel: func() {}, backoff: backoff{policy: e.policy}}
+	if d := e.policy.CallTimeout; d > 0 {
+		c.ctx, c.cancel = context.WithTimeoutCause(ctx, d, &TimeoutError{"call", d})
+	}
+	c.tally, _ = ctx.Value(tallyKey{}).(*tally)
+	if c.tally == nil {
+		c.tally = new(tally)
+		c.ctx = context.WithValue(c.ctx, tallyKey{}, c.tally)
+	}
+	c.tally.open(e.policy.MaxAttempts - 1)
+	return c
+}
+
+// An attempt in flight.
+type try struct {
+	ctx    context.Context
+	cancel func() // ends the attempt, body and all
+	watch  *watch // nil outside HTTP
+	start  time.Time
+	before int // the tally at the start
+}
+
+// try starts an attempt.
+func (c *call) try(watched bool) *try {
+	ctx, cancelCause := context.WithCancelCause(c.ctx)
+	t := &try{start: time.Now(), before: c.tally.taken()}
+	if watched {
+		t.watch = &watch{call: c, limit: c.left(), cancel: cancelCause}
+		ctx = t.watch.trace(context.WithValue(ctx, watchKey{}, t.watch))
+	}
+	stopTimer := context.CancelFunc(func() {})
+	if d := c.policy.AttemptTimeout; d != NoTimeout {
+		ctx, stopTimer = context.WithTimeoutCause(ctx, d, &TimeoutError{"attempt", d})
+	}
+	t.ctx = ctx
+	t.cancel = func() { stopTimer(); cancelCause(nil) }
+	return t
+}
+
+// left returns how many requests may still be sent.
+func (c *call) left() int {
+	return max(min(c.policy.MaxAttempts-c.spent, c.tally.left()+1), 1)
+}
+
+// settle judges the attempt that ended with a response's status and header, or
+// with err, or with both when the response broke off. It returns true when
+// there is to be another attempt, after a wait that sleep carries out.
+func (c *call) settle(t *try, status int, h http.Header, err error) bool {
+	now := time.Now()
+	a := Attempt{Number: len(c.attempts) + 1, Start: t.start, Elapsed: now.Sub(t.start), Status: status, Err: err}
+	fromTransport := true
+	if t.watch != nil {
+		a.Wire, fromTransport = t.watch.facts()
+		// With a status, the failure is one of reading the response.
+		fromTransport = fromTransport || status != 0
+		a.Wire.Nested = c.tally.taken() - t.before
+		if n := a.Wire.Resent(); n > 0 {
+			c.tally.take(n)
+			c.spent += n
+		}
+	}
+	c.spent++
+	a.Decision = c.decide(t, a, h, fromTransport)
+
+	failure := err
+	if err == nil && a.Decision.Category == CategoryStatus {
+		failure = &StatusError{StatusCode: status, Header: h}
+	}
+	if failure != nil && (a.Decision.Category != CategoryCanceled || c.last == nil) {
+		c.last = failure
+	}
+	if failure != nil {
+		a.Wait, a.Retrying = c.plan(a, h, now)
+	}
+	c.attempts = append(c.attempts, a)
+	if a.Retrying {
+		c.log(a)
+	}
+	if c.hook != nil {
+		c.hook(c.ctx, a)
+	}
+	if failure != nil && !a.Retrying {
+		c.fail()
+	}
+	return a.Retrying
+}
+
+// decide refines Classify by what only the call knows.
+func (c *call) decide(t *try, a Attempt, h http.Header, fromTransport bool) Decision {
+	if a.Err == nil {
+		d := classifyStatus(a.Status, h)
+		switch {
+		case a.Status == 0:
+			return Decision{CategorySuccess, Final, "no error"}
+		case a.Status == http.StatusServiceUnavailable && c.policy.Unprocessed503:
+			d.Outcome = NotProcessed
+		case a.Status == http.StatusConflict && c.keyed && (len(c.attempts) > 0 || a.Wire.Resent() > 0):
+			// The key belongs to an attempt that is still being worked on:
+			// our own, because there was one.
+			d = Decision{CategoryStatus, NotProcessed, "409: an earlier attempt is still in flight"}
+		}
+		return c.afterRedirect(a, d)
+	}
+	if c.ctx.Err() != nil {
+		return Decision{CategoryCanceled, Final, "the call's context has ended"}
+	}
+	if a.Err == errResent {
+		return Decision{CategoryTransport, Final, errResent.Error()}
+	}
+	if !fromTransport {
+		return Decision{CategoryUnknown, Final, "http.Client refuses the request or a redirect"}
+	}
+	return c.afterRedirect(a, Classify(nil, a.Err, a.Wire))
+}
+
+// afterRedirect takes into account that an earlier hop of the attempt had an
+// answer, so that its server did act on the request.
+func (c *call) afterRedirect(a Attempt, d Decision) Decision {
+	if a.Wire.Hops > 1 && d.Outcome == NotProcessed {
+		d.Outcome = Unknown
+		d.Reason += ", after a redirect"
+	}
+	return d
+}
+
+// plan decides whether there is another attempt after a, and when.
+func (c *call) plan(a Attempt, h http.Header, now time.Time) (wait time.Duration, ok bool) {
+	switch {
+	case c.ctx.Err() != nil:
+		c.reason = "the call's context has ended"
+		return 0, false
+	case !a.Decision.Repeatable(c.safe || c.keyed):
+		c.reason = a.Decision.Reason
+		if a.Decision.Outcome == Unknown {
+			c.reason += ", and the call may not be repeated: it could happen twice"
+		}
+		return 0, false
+	case c.spent >= c.policy.MaxAttempts || c.tally.left() <= 0:
+		c.reason = "no attempt left"
+		return 0, false
+	case c.cannotSend != nil:
+		c.stop = &BodyError{Err: c.last, Cause: c.cannotSend}
+		c.reason = "the request body cannot be sent again"
+		return 0, false
+	}
+
+	left := time.Duration(1<<63 - 1)
+	if deadline, ok := c.ctx.Deadline(); ok {
+		left = deadline.Sub(now)
+	}
+	asked, _ := ParseRetryAfter(h, now)
+	if limit := min(left, c.policy.MaxRetryAfter); asked > limit {
+		c.stop = &RetryAfterError{Wait: asked, Limit: limit}
+		c.reason = c.stop.Error()
+		return 0, false
+	}
+	if a.Wire.Known && a.Wire.Sent == 0 && a.Wire.Reused {
+		// A connection that had died while idle says nothing about the
+		// server, and is gone now: there is nothing to wait for.
+		wait = 0
+	} else {
+		wait = c.backoff.next(asked, c.random)
+	}
+	if wait >= left {
+		c.stop = &DeadlineError{Wait: wait, Left: left}
+		c.reason = c.stop.Error()
+		return 0, false
+	}
+	if !c.tally.take(1) {
+		c.reason = "no attempt left"
+		return 0, false
+	}
+	return wait, true
+}
+
+// sleep waits as settle has decided. It reports false when the call's context
+// ended instead.
+func (c *call) sleep() bool {
+	timer := time.NewTimer(c.attempts[len(c.attempts)-1].Wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.ctx.Done():
+	}
+	// Both may have been ready: no attempt after the end of the context.
+	if c.ctx.Err() != nil {
+		c.reason = "the call's context has ended while waiting"
+		c.fail()
+		return false
+	}
+	return true
+}
+
+// fail closes the books on a call without success.
+func (c *call) fail() *Error {
+	c.report = &Error{Attempts: c.attempts, Reason: c.reason, Err: c.last, Stop: c.stop}
+	if c.ctx.Err() != nil {
+		c.report.Cause = context.Cause(c.ctx)
+		if c.report.Err == nil {
+			c.report.Err = c.ctx.Err()
+		}
+	}
+	return c.report
+}
+
+func (c *call) log(a Attempt) {
+	if !c.logger.Enabled(c.ctx, slog.LevelInfo) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 8)
+	if c.req != nil {
+		attrs = append(attrs, slog.String("method", c.req.Method), slog.String("url", withoutQuery(c.req.URL)))
+	}
+	attrs = append(attrs,
+		slog.Int("attempt", a.Number),
+		slog.String("reason", a.Decision.Reason),
+		slog.String("category", string(a.Decision.Category)),
+		slog.String("outcome", string(a.Decision.Outcome)),
+		slog.Duration("delay", a.Wait))
+	if a.Wire.Known {
+		attrs = append(attrs, slog.Int("wire", a.Wire.Sent))
+	}
+	c.logger.LogAttrs(c.ctx, slog.LevelInfo, "retrying", attrs...)
+}
+
+// A tally counts the retries of one call over all retriers that it passes
+// through, so that layers add up instead of multiplying. The outermost sets
+// the limit.
+type tally struct {
+	mu      sync.Mutex
+	opened  bool
+	limit   int
+	retries int
+}
+
+type tallyKey struct{}
+
+// WithSharedAttempts makes all calls with the context, and those derived from
+// it, share one count of retries, the limit being that of the first. Stacked
+// retriers of this package share their count anyway; this is for a Transport
+// under a plain http.Client that follows redirects, where each hop would
+// otherwise have retries of its own. Make a new context for each call.
+func WithSharedAttempts(ctx context.Context) context.Context {
+	return context.WithValue(ctx, tallyKey{}, new(tally))
+}
+
+func (t *tally) open(limit int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.opened {
+		t.opened, t.limit = true, limit
+	}
+}
+
+// take counts n retries, and reports whether they were within the limit.
+func (t *tally) take(n int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.retries += n
+	return t.retries <= t.limit
+}
+
+func (t *tally) taken() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.retries
+}
+
+func (t *tally) left() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.limit - t.retries
+}

@@ -1,0 +1,95 @@
+/*
+Package retry sends HTTP requests again when that is safe, and only then.
+
+Most of the time a Client is all you need:
+
+	client, err := retry.NewClient(retry.Policy{})
+	...
+	resp, err := client.Do(req)
+
+The zero [Policy] makes up to 4 attempts of at most 10 s each, with waits drawn
+at random from up to 1, 2 and 4 s. Every number can be set; print a policy to
+see what it comes to.
+
+# What is repeated
+
+A failed attempt has one of three outcomes.
+
+  - [NotProcessed]: nothing was sent (no connection, no address, no TLS), or the
+    server says that it did nothing (408, 425, 429, a refused HTTP/2 stream).
+    Any request is repeated.
+  - [Unknown]: the request was sent, and no one can tell what the server has
+    done with it (a timeout, a reset, a response that breaks off, 500, 502, 503,
+    504). It is repeated only if it may happen twice.
+  - [Final]: another try would end the same way (most of 4xx, 501, an unknown
+    certificate authority, an error that this package does not know, a
+    cancellation). It is not repeated.
+
+A request may happen twice if its method is idempotent (GET, HEAD, OPTIONS,
+TRACE, PUT, DELETE, QUERY …), if it carries an idempotency key that the server
+honours, or if you say so by [Idempotent]. A plain POST is none of these: after
+a lost response the caller gets the failure, and not a second charge.
+
+[Classify] makes this decision, by the types of errors and by what was seen on
+the wire, and gives its reason.
+
+# A POST that may be repeated
+
+If the server honours idempotency keys, ask for one:
+
+	ctx = retry.WithIdempotencyKey(ctx)
+	req, err := http.NewRequestWithContext(ctx, "POST", url, body)
+
+The key is made once for the call, and is the same in each attempt. A key that
+you set in the header yourself is kept; that the server honours it has to be
+said by [WithHonouredKey] or [Policy.HonouredKeys], because many servers do not.
+
+# Waiting
+
+Each wait is drawn at random (see [Jitter]), so that clients that failed
+together do not come back together. A Retry-After of the server lifts the least
+wait, and the random part comes on top. When the server asks for more than
+[Policy.MaxRetryAfter], or when the next attempt would come after the deadline,
+the call ends at once, with what there is: no one waits for nothing. The end of
+the context ends a wait, too.
+
+# What comes back
+
+[Client.Do] treats a status as http.Client does: the last response comes back
+open, whatever its status, with a nil error. [Explain] tells why there was no
+further attempt. Anything else is an [*Error], which lists the attempts and
+unwraps to the last real failure.
+
+[Fetch] goes one step further, and is the better choice where you decode the
+response anyway: a response that breaks off while you read it is repeated too, a
+bad status is an error, and a response that does not decode is a [*DecodeError],
+which is never repeated.
+
+[Do] repeats any operation, and [Transport] is for code that wants an
+*http.Client of its own.
+
+# Deadlines
+
+The deadline of the context, or [Policy.CallTimeout], is for the call and ends
+it. [Policy.AttemptTimeout] is for one attempt, its body included; its expiry is
+a failure like any other. The Timeout of a wrapped http.Client is one attempt's
+as well.
+
+# Requests that net/http sends again
+
+http.Transport sends some requests a second time without telling, when a reused
+connection turns out to be dead. This package keeps it from doing so where the
+first request may have been processed, by giving the request a form that
+net/http takes for unrepeatable; on HTTP/1 the bytes sent are the same, on HTTP/2
+a request without a body ends with an empty data frame. What net/http still
+sends again (streams that were refused, for one) is counted, [Wire] shows it, and
+it uses up attempts. So one attempt really is one: MaxAttempts 1 also gives up
+where a bare http.Client would try a second connection.
+
+# Layers
+
+Retriers of this package that are stacked share one count of retries, held in the
+context, and an error that one of them has given up on is not retried by
+another. Layers add up and do not multiply.
+*/
+package retry

@@ -1,0 +1,65 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+)
+
+// An Option sets what is not a number, and so no part of a Policy.
+type Option func(*options)
+
+type options struct {
+	client    *http.Client
+	transport http.RoundTripper
+	logger    *slog.Logger
+	random    func(int64) int64
+	hook      func(context.Context, Attempt)
+}
+
+// WithHTTPClient makes a Client send its requests through hc, and keep to its
+// CheckRedirect, Jar and Timeout, the latter for each attempt. hc is copied.
+// By default http.DefaultTransport is used, with no jar.
+func WithHTTPClient(hc *http.Client) Option { return func(o *options) { o.client = hc } }
+
+// WithTransport makes a Client send its requests through rt. Together with
+// WithHTTPClient it replaces that client's transport.
+func WithTransport(rt http.RoundTripper) Option { return func(o *options) { o.transport = rt } }
+
+// WithLogger makes each retry one line in logger, at level Info, with the
+// method and the URL without its query (which often holds secrets), the
+// number of the attempt that failed, the reason, the delay, and the number of
+// requests seen on the wire. By default nothing is logged: whether a library
+// speaks is for the program to say.
+func WithLogger(logger *slog.Logger) Option { return func(o *options) { o.logger = logger } }
+
+// WithRand draws the jitter from src, which needs not be safe for concurrent
+// use. It is for tests that need the same delays each time. By default the
+// jitter comes from the generator of math/rand/v2, which the runtime seeds.
+func WithRand(src rand.Source) Option {
+	return func(o *options) { o.random = sourceRandom(src) }
+}
+
+// WithHook calls hook after each attempt, the last one included, and before
+// the wait. The hook runs on the calling goroutine; calls made side by side
+// run it side by side.
+func WithHook(hook func(context.Context, Attempt)) Option {
+	return func(o *options) { o.hook = hook }
+}
+
+// newEngine checks the policy and applies the options.
+func newEngine(p Policy, opts []Option) (*engine, options, error) {
+	o := options{logger: slog.New(slog.DiscardHandler), random: globalRandom}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if err := p.Validate(); err != nil {
+		return nil, o, err
+	}
+	if o.logger == nil {
+		return nil, o, errors.New("retry: WithLogger(nil)")
+	}
+	return &engine{policy: p.withDefaults(), random: o.random, logger: o.logger, hook: o.hook}, o, nil
+}

@@ -1,0 +1,132 @@
+package retrychaos_test
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/retrychaos/retrychaos/harness"
+	"github.com/retrychaos/retrychaos/harness/check"
+	"github.com/retrychaos/retrychaos/harness/controls"
+	"github.com/retrychaos/retrychaos/harness/world"
+	"github.com/retrychaos/retrychaos/retry"
+	"github.com/retrychaos/retrychaos/scenarios"
+)
+
+// onLoopback are the scenarios that the suite also runs over real sockets and the real clock: one of each
+// kind of fault, and short.
+var onLoopback = []string{
+	"duplicates/post-keyed-honour-*",
+	"duplicates/post-unkeyed-*",
+	"malformed-json/*",
+	"permanent/*",
+}
+
+func TestRetrychaos(t *testing.T) {
+	RegisterFailHandler(Fail)
+	library, err := scenarios.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := harness.NewSeed()
+	if _, set := os.LookupEnv(harness.SeedEnv); set {
+		seed = 0 // the runner reads the variable
+	}
+	// The specs are made here and not in package variables: the bubbles of the virtual world need this t.
+	bundledInVirtualTime(t, seed, library)
+	bundledOnLoopback(t, seed, library)
+	controlsAreCaught(t, seed, library)
+
+	suite, reporter := GinkgoConfiguration()
+	if os.Getenv("NO_COLOR") != "" {
+		reporter.NoColor = true
+	}
+	fmt.Fprintf(os.Stderr, "replay: %s=%d go test .\n", harness.SeedEnv, seed)
+	RunSpecs(t, "retrychaos", suite, reporter)
+}
+
+// entries makes a table entry of each scenario.
+func entries(list []scenarios.Scenario) []TableEntry {
+	out := make([]TableEntry, 0, len(list))
+	for _, s := range list {
+		out = append(out, Entry(s.Name, Label(s.Family()), s))
+	}
+	return out
+}
+
+func bundledInVirtualTime(t *testing.T, seed uint64, library []scenarios.Scenario) {
+	runner := harness.Runner{Seed: seed}
+	client := harness.Bundled("retry", retry.Policy{})
+	DescribeTable("the bundled client in virtual time", Label("bundled", "virtual"),
+		func(s scenarios.Scenario) { expectPass(runner.One(t, client, s)) },
+		entries(library))
+}
+
+func bundledOnLoopback(t *testing.T, seed uint64, library []scenarios.Scenario) {
+	list, err := scenarios.Match(library, onLoopback...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner := harness.Runner{Seed: seed, World: world.Loopback}
+	client := harness.Bundled("retry", retry.Policy{})
+	// They wait on a real clock, so they wait side by side; each spec then looks at its own result.
+	results := sync.OnceValue(func() map[string]*harness.Result {
+		out := make(map[string]*harness.Result, len(list))
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for _, s := range list {
+			wg.Go(func() {
+				res := runner.One(nil, client, s)
+				mu.Lock()
+				defer mu.Unlock()
+				out[s.Name] = res
+			})
+		}
+		wg.Wait()
+		return out
+	})
+	DescribeTable("the bundled client on loopback", Label("bundled", "loopback"),
+		func(s scenarios.Scenario) { expectPass(results()[s.Name]) },
+		entries(list))
+}
+
+// expectPass fails the spec with everything that there is to say about the run. A scenario that does not
+// run in this world is skipped, and says why.
+func expectPass(res *harness.Result) {
+	GinkgoHelper()
+	if res.Status == check.Skipped {
+		Skip(res.Reason)
+	}
+	Expect(res.Status).To(Equal(check.Pass), res.Explain(check.Should))
+}
+
+func controlsAreCaught(t *testing.T, seed uint64, library []scenarios.Scenario) {
+	runner := harness.Runner{Seed: seed}
+	var table []TableEntry
+	for _, c := range controls.All() {
+		table = append(table, Entry(c.Client.Name, Label(c.Breaks), c))
+	}
+	DescribeTable("a client that is wrong on purpose is caught by the check meant for it", Label("controls", "virtual"),
+		func(c controls.Control) {
+			list, err := scenarios.Match(library, c.Shown...)
+			Expect(err).NotTo(HaveOccurred())
+			failed := map[string]int{}
+			for _, s := range list {
+				for _, v := range runner.One(t, c.Client, s).Verdicts {
+					if v.Status == check.Fail && (v.Level == check.Must || v.Check == c.Breaks) {
+						failed[v.Check]++
+					}
+				}
+			}
+			Expect(failed).To(HaveKey(c.Breaks), "the check meant for it did not see it")
+			delete(failed, c.Breaks)
+			for _, id := range c.Consequences {
+				delete(failed, id)
+			}
+			Expect(failed).To(BeEmpty(), "checks of level MUST that are not meant for it saw something")
+		}, table)
+}

@@ -96,7 +96,11 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 				call.BodyHash = server.Hash(j.call.Body)
 			}
 			rec.add(id, path)
-			srv.Register(server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: j.call.Header, Capped: j.abort})
+			reg := server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: j.call.Header, Capped: j.abort}
+			if d.client.Declared.Process {
+				reg.Header = nil // a command line has no placeholder for header fields
+			}
+			srv.Register(reg)
 			jobs = append(jobs, j)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/harness/check"
 	"github.com/retrychaos/retrychaos/harness/history"
 	"github.com/retrychaos/retrychaos/harness/world"
@@ -77,7 +78,7 @@ func (r Runner) withDefaults() Runner {
 		r.World = world.Virtual
 	}
 	if r.Seed == 0 {
-		r.Seed = seedFrom(os.Getenv(SeedEnv))
+		r.Seed = Seed()
 	}
 	if r.Level == "" {
 		r.Level = check.Should
@@ -88,8 +89,9 @@ func (r Runner) withDefaults() Runner {
 	return r
 }
 
-func seedFrom(text string) uint64 {
-	if n, err := strconv.ParseUint(text, 10, 64); err == nil && n != 0 {
+// Seed returns the seed of RETRYCHAOS_SEED, or a new one where that is not set to a number above zero.
+func Seed() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv(SeedEnv), 10, 64); err == nil && n != 0 {
 		return n
 	}
 	return NewSeed()
@@ -142,7 +144,7 @@ func unfit(c Client, s scenarios.Scenario, w world.Kind) string {
 	if w != world.Loopback {
 		return "a process cannot enter the virtual world"
 	}
-	if s.Connection != "" {
+	if s.Connection == faults.Reused {
 		return "the connections of a process cannot be warmed from outside"
 	}
 	n := 0

@@ -55,7 +55,7 @@ func verdict(res *harness.Result, id string) check.Verdict {
 }
 
 // TestHiddenReplay shows net/http resending a keyed POST inside one RoundTrip, on a warmed connection, and
-// what the ledger makes of it under each key mode (REFERENCE: golang/go#48438 and transport.go).
+// what the ledger makes of it under each key mode (golang/go#48438; shouldRetryRequest in net/http).
 func TestHiddenReplay(t *testing.T) {
 	for _, c := range []struct {
 		keys    scenarios.KeyMode

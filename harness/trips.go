@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,30 +85,25 @@ func (r *recorder) merge(h *history.History) (openBodies int) {
 	return openBodies
 }
 
-// markHidden marks the attempts that net/http resent inside one RoundTrip: of those that belong to one
-// trip (on one of its connections, while it lasted), all but the first.
+// markHidden marks the attempts that net/http resent inside one RoundTrip. A trip makes one attempt for each
+// connection that it got, as far as the attempt arrived: of these, all but the first. Times alone cannot
+// tell, because in virtual time a hot loop makes all its trips in one instant.
 func markHidden(c *history.Call) {
+	taken := make(map[*history.Attempt]bool, len(c.Attempts))
 	for _, t := range c.Trips {
 		first := true
-		for _, a := range c.Attempts {
-			if a.At < t.Started || a.At > t.Ended || !contains(t.Peers, a.Peer) {
+		for _, peer := range t.Peers {
+			i := slices.IndexFunc(c.Attempts, func(a *history.Attempt) bool {
+				return !taken[a] && a.Peer == peer && a.At >= t.Started && a.At <= t.Ended
+			})
+			if i < 0 {
 				continue
 			}
-			if !first {
-				a.Hidden = true
-			}
+			taken[c.Attempts[i]] = true
+			c.Attempts[i].Hidden = !first
 			first = false
 		}
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // tripper counts the uses of a base transport, by call, and watches the bodies that it hands out.

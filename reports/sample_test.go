@@ -106,7 +106,7 @@ func sample(client string) []harness.Result {
 	out = append(out, impatient(client), result(client, "rate-limits/503-date"))
 
 	spread := failing(result(client, "herd/storm-1000"), check.Verdict{
-		Check: "timing.spread", Level: check.Should, Source: "HERD.md §1",
+		Check: "timing.spread", Level: check.Should, Source: "AWS Architecture Blog, Exponential Backoff and Jitter",
 		Reason: "1000 clients came back within 12ms of each other, where 410 are expected at most",
 	})
 	spread.Verdicts[0].Notes = []string{"the first wait has no jitter"}

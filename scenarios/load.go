@@ -30,6 +30,9 @@ type source struct {
 	moved map[*yaml.Node]bool // scalars whose text does not stand in the file as it is
 	told  map[Problem]bool    // problems of a matrix that have been told for another of its scenarios
 
+	runes   []rune // line number runesOf, in characters
+	runesOf int
+
 	expanded int // what the matrices have made so far; see maxExpanded
 }
 

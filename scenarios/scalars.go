@@ -193,7 +193,10 @@ func (s *source) column(n *yaml.Node, col int) int {
 	if s.moved[n] || n.Line < 1 || n.Line > len(s.lines) || col < 1 {
 		return n.Column
 	}
-	raw := []rune(s.lines[n.Line-1])
+	if s.runesOf != n.Line { // many problems can stand on one long line
+		s.runes, s.runesOf = []rune(s.lines[n.Line-1]), n.Line
+	}
+	raw := s.runes
 	at := n.Column - 1
 	if at < 0 || at >= len(raw) {
 		return n.Column

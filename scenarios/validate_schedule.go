@@ -109,7 +109,8 @@ func (v *validator) finishes(s *Scenario, i int) {
 	}
 }
 
-// endless says what keeps a call of g from ending by itself; "" for nothing.
+// endless says what keeps a call of g from ending by itself, so that only a deadline or its caller can end it;
+// "" for nothing.
 func endless(s *Scenario, g *Group) string {
 	seq := g.Faults
 	if len(seq) == 0 {

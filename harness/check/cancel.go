@@ -7,8 +7,7 @@ import (
 )
 
 // A cancelled call makes no attempt any more and returns at once, from a sleep as from an exchange. "At
-// once" is the grain of the world: exact in virtual time, and on loopback what noise allows there, never a
-// tighter figure by the wall clock; a command that has to be killed gets 250 ms more.
+// once" is exact in virtual time; on a real clock it is what slack allows, never a tighter figure.
 var timingCancel = Check{
 	ID:     "timing.cancel",
 	Holds:  "a cancelled call makes no further attempt and returns at once",

@@ -6,8 +6,8 @@ import (
 	"github.com/retrychaos/retrychaos/harness/history"
 )
 
-// The call must be over by its deadline, within the grain of the world's clock (a command that has to be
-// killed gets 250 ms more), and no attempt may begin after it.
+// The call must be over by its deadline, within the slack of the world's clock, and no attempt may begin
+// after it.
 //
 // To sleep until the deadline for a retry that the deadline does not allow (hashicorp/go-retryablehttp#272)
 // keeps the promise and helps nobody: that is a finding of level SHOULD. It takes a sleep of more than a

@@ -146,7 +146,9 @@ func broken(c *history.Call, a *history.Attempt) bool {
 		return has(history.TraitEOF, history.TraitUnexpectedEOF, history.TraitReset)
 	case "truncated_body", "broken_stream":
 		return has(history.TraitUnexpectedEOF, history.TraitEOF, history.TraitReset)
-	case "hang", "accept_hang", "latency", "stall_body", "dribble":
+	case "stall_body", "dribble": // silence, and then perhaps an end
+		return has(history.TraitTimeout, history.TraitDeadline, history.TraitCanceled, history.TraitUnexpectedEOF, history.TraitEOF, history.TraitReset)
+	case "hang", "accept_hang", "latency":
 		return has(history.TraitTimeout, history.TraitDeadline, history.TraitCanceled, history.TraitUnexpectedEOF)
 	}
 	// What an unknown fault looks like is not known here: an error of its own is enough.

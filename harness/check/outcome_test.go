@@ -20,6 +20,8 @@ func TestLastReal(t *testing.T) {
 	dial.Calls[0].Trips = []history.Trip{{}, {}, {Started: 2 * s, Error: "refused"}}
 	reuse := one("empty_response", says("server closed idle connection", 0))
 	reuse.Calls[0].Attempts[1].Reused = true
+	stalled := one("truncated_body", says("x", 0, history.TraitReset))
+	stalled.Calls[0].Attempts[1].FaultName = "stall_body"
 	undelivered := one("connection_reset", says("ContentLength=7 with Body length 0", 0))
 	undelivered.Calls[0].Attempts[1].Delivered = false
 	table(t, errorLastReal, []row{
@@ -37,6 +39,7 @@ func TestLastReal(t *testing.T) {
 		{"timeout", one("hang", says("x", 0, history.TraitTimeout)), Pass, ""},
 		{"timeout masked", one("hang", says("x", 0)), Fail, ""},
 		{"truncated", one("truncated_body", says("x", 0, history.TraitUnexpectedEOF)), Pass, ""},
+		{"stalled, then reset", stalled, Pass, ""},
 		{"truncated masked", one("truncated_body", says("x", 200)), Fail, ""},
 		{"decoding", one("malformed_json", says("x", 0, history.TraitDecoding)), Pass, ""},
 		{"decoding masked", one("malformed_json", says("x", 0)), Fail, "malformed_json in attempt 2"},
@@ -95,7 +98,11 @@ func TestRecovers(t *testing.T) {
 		{"idempotent", one(func(c *history.Call) { c.KeyHonoured = false; c.Method = "GET" }), Fail, ""},
 		{"rate limit, unkeyed", word("429", func(c *history.Call) { c.Keyed = false }), Fail, ""},
 		{"cancelled", one(cancelled(0+ms), ends(ms)), Skipped, ""},
-		{"more would fail", one(func(c *history.Call) { c.Planned = []string{"503", "503"} }), Skipped, ""},
+		{"two more tries", one(func(c *history.Call) { c.Planned = []string{"503", "503"} }), Fail, "attempt 3 would have succeeded"},
+		{"ok is planned", one(func(c *history.Call) { c.Planned = []string{"503", "503", "ok", "503"} }), Fail, "attempt 3 would have succeeded"},
+		{"four more tries", one(func(c *history.Call) { c.Planned = []string{"503", "503", "503", "503"} }), Skipped, ""},
+		{"something else is in the way", one(func(c *history.Call) { c.Planned = []string{"503", "400"} }), Skipped, ""},
+		{"no time for two", declares(one(deadline(5*s), func(c *history.Call) { c.Planned = []string{"503", "503", "503"} }), history.Declared{MaxAttempts: 4, BaseDelay: s}), Skipped, ""},
 		{"endless", one(func(c *history.Call) { c.Endless = true }), Skipped, ""},
 		{"a storm", one(func(c *history.Call) { c.Planned = nil }), Skipped, ""},
 		{"no time left", one(deadline(5 * s)), Skipped, ""},
@@ -127,7 +134,7 @@ func TestReleased(t *testing.T) {
 	unclosed.Calls[1].ID = "c2"
 	unclosed.Calls[1].Trips[0].Closed = false
 	closes := pair("503")
-	closes.Attempts[0].Fault = "503 connection=close"
+	closes.Attempts[0].Closed = true
 	beside := call("c2", try(s/2, "ok"))
 	stack := "goroutine 7 [select]:\n" + "a()\nb()\nc()\nd()\ne()\nf()\ng()\nh()\ni()\nj()"
 	table(t, resourcesReleased, []row{

@@ -22,7 +22,8 @@ const (
 // allowed, in time and successful: the schedule says that the next attempt would have been answered well.
 //
 // Only calls whose whole schedule is their own sequence are judged: what a storm or a draw would have done
-// to an attempt that never came is not known. Where many calls share one client and some of them got
+// to an attempt that never came is not known. The way to the good answer may lead over
+// more failures of the last one's kind: of others it is not known here whether a client may pass them. Where many calls share one client and some of them got
 // through, a retry budget may have been at work, and that is noted instead.
 var livenessRecovers = Check{
 	ID:     "liveness.recovers",
@@ -55,8 +56,8 @@ func judgeRecovers(h *history.History) Verdict {
 		}
 		if couldRecover(h, c, allowed) {
 			a := c.Last()
-			bad.add(c, float64(allowed-len(c.Attempts)), "call %s gave up after %d of %d attempts, although attempt %d (%s) was safe to repeat and the next one would have succeeded",
-				c.ID, len(c.Attempts), allowed, a.N, a.Fault)
+			bad.add(c, float64(allowed-len(c.Attempts)), "call %s gave up after %d of %d attempts, although attempt %d (%s) was safe to repeat and attempt %d would have succeeded",
+				c.ID, len(c.Attempts), allowed, a.N, a.Fault, succeedsAt(c))
 		}
 	}
 	var v Verdict
@@ -104,20 +105,44 @@ func couldRecover(h *history.History, c *history.Call, allowed int) bool {
 		return false
 	case !c.Idempotent() && !licensed(c, a) && a.Status != 429:
 		return false
-	case c.Endless || len(c.Planned) != n || c.Planned[n-1] != a.Fault:
-		return false // not the end of its own sequence
 	}
-	return timeLeft(h, c, a, n)
+	next := succeedsAt(c)
+	return next > 0 && next <= allowed && timeLeft(h, c, a, n, next)
 }
 
-// timeLeft reports whether the wait for the next attempt fitted before the deadline and, after a Retry-After,
-// the client's declared patience.
-func timeLeft(h *history.History, c *history.Call, a *history.Attempt, k int) bool {
-	wait := h.Declared.LongestDelay(k)
-	if wait == 0 {
-		wait = undeclaredWait
+// succeedsAt returns the attempt that the call's own sequence would have answered well, where the way there
+// is known to be passable; else 0.
+func succeedsAt(c *history.Call) int {
+	n := len(c.Attempts)
+	last := c.Last().Fault
+	if c.Endless || len(c.Planned) < n || c.Planned[n-1] != last {
+		return 0 // not the end of its own sequence
 	}
+	for i := n; i < len(c.Planned); i++ {
+		switch c.Planned[i] {
+		case "ok":
+			return i + 1
+		case last:
+		default:
+			return 0
+		}
+	}
+	return len(c.Planned) + 1
+}
+
+// timeLeft reports whether the waits for attempts k+1 to next fitted before the deadline and, after a
+// Retry-After, into the client's declared patience.
+func timeLeft(h *history.History, c *history.Call, a *history.Attempt, k, next int) bool {
 	asked := a.AskedFor()
+	var wait time.Duration
+	for i := k; i < next; i++ {
+		d := h.Declared.LongestDelay(i)
+		if d == 0 {
+			d = undeclaredWait
+		}
+		// The client may add its jitter to what was asked. The exchanges take time as well.
+		wait += d + asked + max(0, a.Ended-a.At)
+	}
 	patience := h.Declared.MaxRetryAfter
 	if patience == 0 {
 		patience = undeclaredPatience
@@ -125,6 +150,5 @@ func timeLeft(h *history.History, c *history.Call, a *history.Attempt, k int) bo
 	if asked > patience {
 		return false
 	}
-	// The client may add its jitter to what was asked.
-	return c.Deadline <= 0 || c.Deadline-max(a.At, a.Ended) > asked+wait+h.Grain
+	return c.Deadline <= 0 || c.Deadline-max(a.At, a.Ended) > wait+h.Grain
 }

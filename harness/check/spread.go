@@ -42,7 +42,7 @@ var timingSpread = Check{
 	ID:     "timing.spread",
 	Holds:  "calls that failed together do not come back together",
 	Level:  Should,
-	Source: "HERD.md §1; AWS Architecture Blog, Exponential Backoff and Jitter",
+	Source: "AWS Architecture Blog, Exponential Backoff and Jitter; the scan statistic of Wallenstein and Neff, Statistics in Medicine 6 (1987)",
 	Judge:  judgeSpread,
 }
 

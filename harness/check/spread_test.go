@@ -13,7 +13,7 @@ import (
 	"github.com/retrychaos/retrychaos/harness/history"
 )
 
-// TestScanThresholds reproduces the table of HERD.md §1: α = 1e-6 over 5 waves × 4 scales, no grain.
+// TestScanThresholds holds the thresholds against a table computed apart: α = 1e-6 over 5 waves × 4 scales, no grain.
 func TestScanThresholds(t *testing.T) {
 	want := map[int][4]int{ // 0: not even all n would be evidence
 		20:   {0, 15, 10, 6},

@@ -27,6 +27,10 @@ func TestRetryAfter(t *testing.T) {
 		r := asks(line, wait)
 		return run(call("c1", try(0, "429", r), try(ms/10, "429", r), try(ms/5, "429", r), try(ms/3, "429", r)))
 	}
+	zero := burst("0", 0)
+	for _, a := range zero.Calls[0].Attempts {
+		a.NotBefore = a.Ended // valid, and nothing is asked
+	}
 	table(t, timingRetryAfter, []row{
 		{"none", pair(try(0, "503"), s), Skipped, "no attempt was answered with a Retry-After"},
 		{"obeyed", pair(try(0, "429", asks("2", 2*s)), 2*s), Pass, "obeyed 1 times"},
@@ -44,6 +48,7 @@ func TestRetryAfter(t *testing.T) {
 		{"hostile, endless", endless, Fail, "until the harness gave it up"},
 		{"not valid, own back-off", pair(try(0, "429", asks("-1", 0)), s), Pass, "own back-off 1 times"},
 		{"not valid, at once and once", pair(try(0, "429", asks("0", 0)), 0), Pass, ""},
+		{"zero, burst", zero, Fail, "in a row less than 1ms"},
 		{"not valid, burst", burst("soon", 0), Fail, "in a row less than 1ms"},
 		{"not valid, stops the world", asleep("-1", 0, 10*time.Minute), Fail, "slept 10m0s until its deadline after a Retry-After that is not valid"},
 		{"not valid, slept a little", asleep("-1", 0, 30*s), Pass, ""},
@@ -206,4 +211,19 @@ func TestCancel(t *testing.T) {
 		{"never returns", one(cancelled(3*s), givenUp), Fail, "never returned"},
 		{"a command is killed", process, Pass, ""},
 	})
+}
+
+// TestSlack: in virtual time a millisecond is late; on a real clock a busy machine is nobody's fault.
+func TestSlack(t *testing.T) {
+	late := func(world string, by, lateness time.Duration) Status {
+		h := run(with(call("c1", try(0, "503")), cancelled(3*s), ends(3*s+by)))
+		h.World, h.Lateness = world, lateness
+		return timingCancel.judge(h).Status
+	}
+	if late("virtual", 2*ms, 0) != Fail {
+		t.Error("virtual time is exact")
+	}
+	if late("loopback", 200*ms, 0) != Pass || late("loopback", 300*ms, 0) != Fail || late("loopback", 300*ms, 50*ms) != Pass {
+		t.Error("on loopback the slack is a quarter of a second and twice the lateness of the harness itself")
+	}
 }

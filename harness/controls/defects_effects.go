@@ -1,8 +1,6 @@
 package controls
 
-import (
-	"github.com/retrychaos/retrychaos/harness"
-)
+import "github.com/retrychaos/retrychaos/harness"
 
 // effectDefects lie about what happened.
 func effectDefects() []defect {
@@ -20,6 +18,13 @@ func effectDefects() []defect {
 					return o
 				}
 			},
+		},
+		{
+			name:   "believes-the-status",
+			breaks: "effects.once",
+			doc: "Takes a good status for success and does not look at the body, so that it reports success for " +
+				"what never happened.",
+			wrong: func(p *policy) { p.decode = func(harness.Call, []byte) error { return nil } },
 		},
 		{
 			name:   "claims-nothing-was-sent",

@@ -26,30 +26,26 @@ func resourceDefects() []defect {
 		{
 			name:   "leaks-a-goroutine",
 			breaks: "resources.released",
-			doc: "Has a goroutine of its own make the call, which hands the outcome to nobody once the application " +
-				"has cancelled, and waits for ever to do so.",
-			wrong: func(p *policy) { p.around = handOver },
+			doc: "Watches for a cancellation in a goroutine of its own, which then waits for ever to tell of it: " +
+				"nobody listens any more.",
+			wrong: func(p *policy) { p.around = watched },
 		},
 	}
 }
 
-// handOver makes the call in a goroutine that blocks on a channel without room when the caller has gone.
-func handOver(next harness.Caller) harness.Caller {
+// watched makes the call beside a watcher that a cancellation leaves blocked on a channel without a reader.
+func watched(next harness.Caller) harness.Caller {
 	return harness.CallerFunc(func(ctx context.Context, call harness.Call) harness.Outcome {
-		done := make(chan harness.Outcome)
-		canceled := make(chan struct{})
+		told := make(chan error)
 		stop := context.AfterFunc(ctx, func() {
 			if errors.Is(ctx.Err(), context.Canceled) {
-				close(canceled)
+				told <- ctx.Err()
 			}
 		})
-		defer stop()
-		go func() { done <- next.Call(ctx, call) }()
-		select {
-		case o := <-done:
-			return o
-		case <-canceled:
-			return harness.Outcome{Err: ctx.Err()}
+		o := next.Call(ctx, call)
+		if ctx.Err() == nil {
+			stop()
 		}
+		return o
 	})
 }

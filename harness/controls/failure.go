@@ -21,7 +21,7 @@ type failure struct {
 	status     int   // of status
 	retryAfter []string
 	sent       bool // it had a connection: the server may have acted
-	hopeless   bool
+	hopeless   bool // waiting cannot change it
 	// rival is the earlier attempt of the call that a 409 is about: the one that is still at work and holds
 	// the key. Such a 409 tells nothing of what will come of it.
 	rival *failure

@@ -93,7 +93,7 @@ func (c *client) attempt(ctx context.Context, call harness.Call, n int) (int, *f
 	})
 	req, err := call.Request(ctx)
 	if err != nil {
-		return 0, &failure{kind: decoding, err: err} // nothing that a repeat could mend
+		return 0, &failure{kind: transport, err: err, hopeless: true}
 	}
 	// net/http resends by itself what it can rewind and takes for idempotent. Each repeat is this loop's
 	// to decide and to count, so there is nothing to rewind.

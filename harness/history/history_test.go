@@ -16,7 +16,7 @@ const (
 // sample is a history in which every field is set.
 func sample() *History {
 	return &History{
-		Scenario: "duplicates/reset", Client: "client", World: "virtual", Seed: 1<<64 - 1, Grain: ms, KeyMode: "honour",
+		Scenario: "duplicates/reset", Client: "client", World: "virtual", Seed: 1<<64 - 1, Grain: ms, Lateness: ms, KeyMode: "honour",
 		Start: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), End: 9 * s, AttemptCap: 100,
 		Declared: Declared{MaxAttempts: 4, Jitter: JitterProportional, JitterWidth: s, JitterRatio: 0.4, BaseDelay: s, Multiplier: 2,
 			MaxDelay: 30 * s, MaxRetryAfter: 60 * s, CapsRetryAfter: true, Process: true},
@@ -30,7 +30,7 @@ func sample() *History {
 					FaultName: "status", Category: "status", Delivered: true, Status: 429, RetryAfter: []string{"2"}, NotBefore: 2 * s},
 				{N: 2, At: 1 * s, Ended: 1 * s, Conn: 1, Reused: true, Peer: "p:1", Method: "POST", Key: "k", BodyBroken: true, BodyLen: 3,
 					HeaderDiff: []string{"Accept"}, Fault: "connection_reset@after_commit", FaultName: "connection_reset", Phase: "after_commit",
-					Category: "transport", Effect: 1, InFlight: true},
+					Category: "transport", Effect: 1, InFlight: true, Closed: true},
 				{N: 3, At: 4 * s, Ended: 5 * s, Conn: 2, Hidden: true, Method: "POST", Fault: "ok", Delivered: true, Status: 200, Replayed: true},
 			},
 			Trips: []Trip{{Started: 1, Ended: 2, Peers: []string{"p:1"}, Status: 429, Error: "e", BodyEOF: true, Closed: true}},

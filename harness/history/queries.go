@@ -160,12 +160,13 @@ func (a *Attempt) Redirect() bool {
 	return false
 }
 
-// Asked reports whether the attempt's answer carried a Retry-After with a valid instant in the future.
-func (a *Attempt) Asked() bool { return len(a.RetryAfter) > 0 && a.NotBefore > 0 }
+// Asked reports whether the attempt's answer carried a valid Retry-After for an instant in the future: zero
+// and a past date are valid and ask for nothing.
+func (a *Attempt) Asked() bool { return a.AskedFor() > 0 }
 
-// AskedFor returns how long the answer asked to wait, 0 where it asked nothing.
+// AskedFor returns how long the answer asked to wait, 0 where it asked for nothing.
 func (a *Attempt) AskedFor() time.Duration {
-	if !a.Asked() {
+	if len(a.RetryAfter) == 0 || a.NotBefore <= 0 {
 		return 0
 	}
 	return max(0, a.NotBefore-max(a.At, a.Ended))

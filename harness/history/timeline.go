@@ -10,7 +10,7 @@ import (
 
 // A Line is one entry of a call's timeline.
 type Line struct {
-	At      time.Duration `json:"at_ns"`
+	At      time.Duration `json:"at_ns"` // since the start of the call
 	Kind    string        `json:"kind"`              // see the Line constants
 	Attempt int           `json:"attempt,omitempty"` // for LineAttempt and LineEffect
 	Text    string        `json:"text"`
@@ -45,7 +45,7 @@ func Dur(d time.Duration) string {
 
 // Timeline tells the life of one call in the order of time: each attempt with its connection, fault, commit,
 // status and the wait before it, what Retry-After asked and whether it was obeyed, late effects, the marks
-// of cancellation and deadline, and the outcome.
+// of cancellation and deadline, and the outcome. Its instants count from the start of the call.
 func (h *History) Timeline(c *Call) []Line {
 	if c == nil {
 		return nil
@@ -80,8 +80,14 @@ func (h *History) Timeline(c *Call) []Line {
 	out = append(out, Line{At: c.Ended, Kind: LineOutcome, Text: c.verdict()})
 	// Lines of one instant keep the order in which they were added: attempt before mark before outcome.
 	slices.SortStableFunc(out, func(a, b Line) int { return cmp.Compare(a.At, b.At) })
+	for i := range out {
+		out[i].At -= c.Started
+	}
 	return out
 }
+
+// skew is what starts that are meant to be one may be apart.
+const skew = 2 * time.Millisecond
 
 func (c *Call) intro() string {
 	s := fmt.Sprintf("call %s: %s %s", c.ID, c.Method, c.Path)

@@ -1,0 +1,152 @@
+package peers_test
+
+import (
+	"bytes"
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/retrychaos/retrychaos/harness"
+	"github.com/retrychaos/retrychaos/harness/check"
+	"github.com/retrychaos/retrychaos/peers"
+	"github.com/retrychaos/retrychaos/scenarios"
+)
+
+var update = flag.Bool("update", false, "rewrite the recorded findings, and fail, so that nobody does it unseen")
+
+// seed makes the recorded findings repeatable.
+const seed = 20260101
+
+// TestFindings runs every peer through the whole library in the virtual world and holds what is found
+// against what is recorded in findings/. A difference is news: about the client, or about a check.
+func TestFindings(t *testing.T) {
+	library, err := scenarios.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, client := range peers.All() {
+		t.Run(client.Name, func(t *testing.T) {
+			began := time.Now()
+			results := make([]*harness.Result, 0, len(library))
+			var simulated time.Duration
+			for _, s := range library {
+				res := harness.Runner{Seed: seed}.One(t, client, s)
+				simulated += res.Simulated
+				results = append(results, res)
+				for _, f := range res.Findings {
+					t.Errorf("%s: a finding of the harness itself: %s: %s", s.Name, f.Kind, f.Text)
+				}
+			}
+			t.Logf("%d scenarios: %v of virtual time in %v", len(library), simulated.Round(time.Second), time.Since(began).Round(time.Millisecond))
+			got := record(client, results)
+			file := filepath.Join("findings", client.Name+".md")
+			want, err := os.ReadFile(file)
+			if err != nil && !*update {
+				t.Fatal(err)
+			}
+			if bytes.Equal(got, want) {
+				return
+			}
+			if *update && os.Getenv("CI") == "" {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				t.Fatalf("%s was rewritten: read what changed", file)
+			}
+			t.Errorf("%s is not what was found; go test -update rewrites it\n%s", file, difference(string(want), string(got)))
+		})
+	}
+}
+
+// difference lists the lines that only one side has.
+func difference(want, got string) string {
+	var b strings.Builder
+	in := func(s string) map[string]bool {
+		m := map[string]bool{}
+		for line := range strings.Lines(s) {
+			m[line] = true
+		}
+		return m
+	}
+	w, g := in(want), in(got)
+	for line := range strings.Lines(want) {
+		if !g[line] {
+			b.WriteString("- " + line)
+		}
+	}
+	for line := range strings.Lines(got) {
+		if !w[line] {
+			b.WriteString("+ " + line)
+		}
+	}
+	return b.String()
+}
+
+// record writes what was found of one client: per broken rule one account from the first scenario that shows
+// it, and the names of all.
+func record(client harness.Client, results []*harness.Result) []byte {
+	type broken struct {
+		check   string
+		level   check.Level
+		reason  string
+		in      []string
+		command string
+	}
+	byCheck := map[string]*broken{}
+	var order []*broken
+	passed := 0
+	for _, r := range results {
+		clean := true
+		for _, v := range r.Verdicts {
+			if v.Status != check.Fail || v.Check == harness.ExpectID {
+				continue
+			}
+			clean = false
+			key := v.Check + string(v.Level)
+			b := byCheck[key]
+			if b == nil {
+				b = &broken{check: v.Check, level: v.Level, reason: v.Reason,
+					command: fmt.Sprintf("go run ./cmd/peers run --world virtual --client %s --scenario %s --seed %d", client.Name, r.Scenario, r.Seed)}
+				byCheck[key] = b
+				order = append(order, b)
+			}
+			b.in = append(b.in, r.Scenario)
+		}
+		if clean {
+			passed++
+		}
+	}
+	slices.SortFunc(order, func(a, b *broken) int {
+		if a.level != b.level {
+			return cmp.Compare(a.level, b.level) // MUST before SHOULD
+		}
+		return cmp.Compare(a.check, b.check)
+	})
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# What the library finds of %s %s\n\n", client.Name, client.Version)
+	fmt.Fprintf(&b, "Made by `go test ./... -update` in this module; the virtual world, seed %d. ", seed)
+	fmt.Fprintf(&b, "Of %d scenarios %d broke no rule.\n", len(results), passed)
+	for _, x := range order {
+		c, _ := check.Lookup(x.check)
+		fmt.Fprintf(&b, "\n## %s (%s), %s\n\n", x.check, x.level, inScenarios(len(x.in)))
+		fmt.Fprintf(&b, "The rule: %s.\n\n", c.Holds)
+		fmt.Fprintf(&b, "In %s: %s.\n\n    %s\n\n", x.in[0], x.reason, x.command)
+		for _, s := range x.in {
+			fmt.Fprintf(&b, "- %s\n", s)
+		}
+	}
+	return b.Bytes()
+}
+
+func inScenarios(n int) string {
+	if n == 1 {
+		return "in 1 scenario"
+	}
+	return fmt.Sprintf("in %d scenarios", n)
+}

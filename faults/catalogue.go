@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 // An Entry is one wire effect of the catalogue: all that the parser, the linter, the documentation and the
@@ -82,7 +84,7 @@ func Names() []string {
 
 // Nearest returns the fault word ("ok" included) that word is most likely a slip for, or "" where none is
 // near.
-func Nearest(word string) string { return nearest(word, append(Names(), OK)) }
+func Nearest(word string) string { return nearest.Word(word, append(Names(), OK)) }
 
 // param returns the entry's parameter of that name, the common ones included.
 func (e Entry) param(name string) (Param, bool) {
@@ -148,48 +150,4 @@ func (e Entry) Combinations() []Fault {
 		}
 	}
 	return out
-}
-
-// nearest returns the word among words with the least edit distance to word, "" where more than two
-// fifths of it would have to change.
-func nearest(word string, words []string) string {
-	if len(word) > 64 {
-		return ""
-	}
-	word = strings.ToLower(strings.ReplaceAll(word, "-", "_"))
-	best, limit := "", max(1, len(word)*2/5)+1
-	for _, w := range words {
-		if d := distance(word, strings.ReplaceAll(w, "-", "_")); d < limit {
-			best, limit = w, d
-		}
-	}
-	if best == "" && len(word) >= 3 {
-		for _, w := range words {
-			if strings.HasPrefix(w, word) || strings.HasSuffix(w, word) {
-				return w
-			}
-		}
-	}
-	return best
-}
-
-// distance is Levenshtein's, over bytes: the words are ASCII.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diag+1)
-		}
-	}
-	return row[len(b)]
 }

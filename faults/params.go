@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 // Kind is how the value of a parameter is written.
@@ -95,7 +97,7 @@ func timesParam() Param {
 			}
 			n, err := number(v, 1, maxTimes)
 			if err != nil {
-				return nearError{fmt.Sprintf("times=%.40s: %v, or forever", v.text, err), nearest(v.text, []string{"forever"})}
+				return nearError{fmt.Sprintf("times=%.40s: %v, or forever", v.text, err), nearest.Word(v.text, []string{"forever"})}
 			}
 			if f.Times = n; n == 1 {
 				f.Times = 0

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 // A SyntaxError is a text that is no fault, or no sequence of faults.
@@ -157,7 +159,7 @@ func (p *parser) phase(e Entry, f *Fault) *failure {
 	all := []string{string(BeforeCommit), string(AfterCommit), string(CommitLate)}
 	switch {
 	case !slices.Contains(all, w):
-		return fail(start, nearest(w, all), "unknown phase %.40q (one of: %s)", w, strings.Join(all, ", "))
+		return fail(start, nearest.Word(w, all), "unknown phase %.40q (one of: %s)", w, strings.Join(all, ", "))
 	case e.Name == OK:
 		return fail(start, "", "ok takes no phase")
 	case !slices.Contains(e.Phases, Phase(w)):
@@ -208,7 +210,7 @@ func unknownParam(e Entry, key string, start int) *failure {
 			return fail(start, "", "%s takes no parameter %s (it takes: %s)", e.Name, key, strings.Join(names, ", "))
 		}
 	}
-	return fail(start, nearest(key, names), "unknown parameter %.40q (%s takes: %s)", key, e.Name, strings.Join(names, ", "))
+	return fail(start, nearest.Word(key, names), "unknown parameter %.40q (%s takes: %s)", key, e.Name, strings.Join(names, ", "))
 }
 
 // value reads what follows key=.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 // word reads one of words.
@@ -15,7 +17,7 @@ func word(what string, v value, words ...string) (string, error) {
 		return v.text, nil
 	}
 	return "", nearError{fmt.Sprintf("unknown %s %.40q (one of: %s)", what, v.text, strings.Join(words, ", ")),
-		nearest(v.text, words)}
+		nearest.Word(v.text, words)}
 }
 
 // number reads a decimal number without a sign.

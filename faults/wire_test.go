@@ -21,12 +21,11 @@ const (
 type proof struct {
 	text   string // the fault without its phase
 	phases []faults.Phase
-	line   string   // status line; "" where no byte comes
-	length int      // Content-Length announced
-	fields []string // further fields
-	body   string   // the bytes that come; # is the number of the effect at the time of the answer
-	end    string   // byFIN, byRST, silence, or keep
-	closes bool     // at commit_late the answer says Connection: close and is followed by FIN
+	line   string // status line; "" where no byte comes
+	length int    // Content-Length announced
+	body   string // the bytes that come; # is the number of the effect at the time of the answer
+	end    string // byFIN, byRST, silence, or keep
+	closes bool   // at commit_late the answer says Connection: close and is followed by FIN
 	pause  time.Duration
 }
 

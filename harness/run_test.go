@@ -130,7 +130,7 @@ func TestEndlessLoopIsStopped(t *testing.T) {
 			}
 		})
 	})
-	res := harness.Runner{RealCap: 20 * time.Second}.One(t, client, scenario(t, scenarios.Group{Method: "GET"}, "503 times=forever"))
+	res := harness.Runner{RealCap: 3 * time.Second}.One(t, client, scenario(t, scenarios.Group{Method: "GET"}, "503 times=forever"))
 	if v := verdict(res, "attempts.bounded"); v.Status != check.Fail {
 		t.Errorf("attempts.bounded = %s (%s)", v.Status, v.Reason)
 	}

@@ -277,5 +277,5 @@ func isTimeout(err error) bool {
 
 // malformed finds a response that is not HTTP by its type, where it has one.
 func malformed(err error) bool {
-	return is[textproto.ProtocolError](err) || is[*textproto.Error](err) || is[*http.ProtocolError](err)
+	return is[textproto.ProtocolError](err) || is[*textproto.Error](err)
 }

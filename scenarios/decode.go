@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v4"
+
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 // A decoder fills the file types from YAML nodes. It goes on after a problem, so that all are told at
@@ -142,7 +144,7 @@ func (d *decoder) fields(n *yaml.Node, t reflect.Type, path string) []fieldNode 
 	for _, kv := range d.pairs(n, path) {
 		f, ok := byName[kv.key.Value]
 		if !ok {
-			near := nearest(kv.key.Value, fieldNames(t))
+			near := nearest.Word(kv.key.Value, fieldNames(t))
 			if near != "" {
 				d.bad[join(path, near)] = true
 			}

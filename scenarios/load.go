@@ -88,7 +88,7 @@ func loadFS(fsys fs.FS, dir string) ([]Scenario, error) {
 	if len(files) == 0 {
 		// Glob hides errors of the folder itself.
 		if _, err := fs.ReadDir(fsys, "."); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("folder %q: %w", dir, err)
 		}
 		return nil, fmt.Errorf("%s: there is no *.yaml file here", path.Join(filepath.ToSlash(dir), "."))
 	}

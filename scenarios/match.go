@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 // A MatchError is a pattern that matches no scenario.
@@ -90,12 +92,12 @@ func nearNames(pattern string, list []Scenario) []string {
 			families = append(families, f)
 		}
 	}
-	if near := nearest(family, families); near != "" && (rest == "" || near != family) {
+	if near := nearest.Word(family, families); near != "" && (rest == "" || near != family) {
 		return []string{near + "/*"}
 	}
 	limit := max(2, len(word)/4) + 1
 	for _, s := range list {
-		switch d := distance(word, s.Name); {
+		switch d := nearest.Distance(word, s.Name); {
 		case d < limit:
 			limit, names = d, append([]string{s.Name}, names...)
 		case d == limit || strings.Contains(s.Name, word):

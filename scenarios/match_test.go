@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 func TestGlob(t *testing.T) {
@@ -57,8 +59,8 @@ func TestNearest(t *testing.T) {
 		"effects.onc": "effects.once", "once": "effects.once", "PSOT": "", "": "", "key.stabel": "key.stable",
 		strings.Repeat("x", 100): "", "something else": "",
 	} {
-		if got := nearest(word, RuleIDs()); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		if got := nearest.Word(word, RuleIDs()); got != want {
+			t.Errorf("nearest.Word(%q) = %q, want %q", word, got, want)
 		}
 	}
 }

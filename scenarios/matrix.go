@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v4"
+
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 const (
@@ -171,7 +173,7 @@ func (d *decoder) checkAxes(axes []axis, name *yaml.Node, n *yaml.Node) {
 				switch {
 				case word == "call":
 				case !slices.Contains(names, word):
-					d.add(n.Line, n.Column, fmt.Sprintf("%s is no axis of the matrix: there is %s", p, oneOf(names)), nearest(word, names))
+					d.add(n.Line, n.Column, fmt.Sprintf("%s is no axis of the matrix: there is %s", p, oneOf(names)), nearest.Word(word, names))
 				case lists[word] && n != name && n.Value != p:
 					d.add(n.Line, n.Column, fmt.Sprintf("%s stands for a list or a mapping, which cannot be part of a text", p), "")
 				}

@@ -11,6 +11,7 @@ import (
 	yaml "go.yaml.in/yaml/v4"
 
 	"github.com/retrychaos/retrychaos/faults"
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 // word decodes a text that must be one of list.
@@ -24,7 +25,7 @@ func (d *decoder) word(n *yaml.Node, path, what string, list []string) string {
 			return text
 		}
 	}
-	d.fail(n, path, nearest(text, list), "unknown %s %q; want %s", what, clip(text), oneOf(list))
+	d.fail(n, path, nearest.Word(text, list), "unknown %s %q; want %s", what, clip(text), oneOf(list))
 	return ""
 }
 

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/retrychaos/retrychaos/faults"
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 const (
@@ -185,7 +186,7 @@ func (v *validator) head(s *Scenario) {
 	case s.Rule == "":
 		v.add("rule", "there is no rule: name the check that the scenario is about, like effects.once")
 	case !slices.Contains(RuleIDs(), s.Rule):
-		v.near("rule", nearest(s.Rule, RuleIDs()), "unknown rule %q; want %s", clip(s.Rule), oneOf(RuleIDs()))
+		v.near("rule", nearest.Word(s.Rule, RuleIDs()), "unknown rule %q; want %s", clip(s.Rule), oneOf(RuleIDs()))
 	}
 	if s.Source == "" {
 		v.add("source", "there is no source: name the RFC section, draft, paper or thread that it is drawn from")
@@ -201,7 +202,7 @@ func (v *validator) head(s *Scenario) {
 	for i, w := range s.Worlds {
 		p := fmt.Sprintf("worlds[%d]", i)
 		if !slices.Contains(worlds(), string(w)) {
-			v.near(p, nearest(string(w), worlds()), "unknown world %q; want %s", clip(string(w)), oneOf(worlds()))
+			v.near(p, nearest.Word(string(w), worlds()), "unknown world %q; want %s", clip(string(w)), oneOf(worlds()))
 		}
 		if slices.Index(s.Worlds, w) < i {
 			v.add(p, "the world %s is here twice", clip(string(w)))
@@ -214,10 +215,10 @@ func (v *validator) head(s *Scenario) {
 		v.add("why", "why is set and worlds is not: name the worlds, or take why out")
 	}
 	if !slices.Contains(keyModes(), string(s.Server.Keys)) {
-		v.near("server.keys", nearest(string(s.Server.Keys), keyModes()), "unknown key mode %q; want %s", clip(string(s.Server.Keys)), oneOf(keyModes()))
+		v.near("server.keys", nearest.Word(string(s.Server.Keys), keyModes()), "unknown key mode %q; want %s", clip(string(s.Server.Keys)), oneOf(keyModes()))
 	}
 	if s.Connection != faults.AnyConn && !slices.Contains(connStates(), string(s.Connection)) {
-		v.near("connection", nearest(string(s.Connection), connStates()), "unknown connection %q; want %s", clip(string(s.Connection)), oneOf(connStates()))
+		v.near("connection", nearest.Word(string(s.Connection), connStates()), "unknown connection %q; want %s", clip(string(s.Connection)), oneOf(connStates()))
 	}
 	v.duration("settle", s.Settle, maxSettle)
 }
@@ -236,7 +237,7 @@ func checkMethod(m string) (msg, near string) {
 	if slices.Contains(Methods(), m) {
 		return "", ""
 	}
-	near = nearest(m, Methods())
+	near = nearest.Word(m, Methods())
 	if m == "CONNECT" || m == "PRI" {
 		return "the method " + m + " is no call of an application", ""
 	}
@@ -363,7 +364,7 @@ func (v *validator) after(s *Scenario, i int) {
 		names = append(names, o.Name)
 	}
 	if _, ok := next[g.After]; !ok {
-		v.near(p, nearest(g.After, names), "there is no group %q to wait for: there is %s", clip(g.After), oneOf(names))
+		v.near(p, nearest.Word(g.After, names), "there is no group %q to wait for: there is %s", clip(g.After), oneOf(names))
 		return
 	}
 	at := g.After

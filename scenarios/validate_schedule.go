@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/retrychaos/retrychaos/faults"
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 // maxSequence bounds the entries of one sequence of faults.
@@ -194,7 +195,7 @@ func (v *validator) expect(s *Scenario) {
 		v.add("expect.status", "the status %d is none that a caller sees: want 200 to 599", *e.Status)
 	}
 	if e.Trait != "" && !slices.Contains(Traits(), e.Trait) {
-		v.near("expect.error", nearest(e.Trait, Traits()), "unknown trait %q; want %s", clip(e.Trait), oneOf(Traits()))
+		v.near("expect.error", nearest.Word(e.Trait, Traits()), "unknown trait %q; want %s", clip(e.Trait), oneOf(Traits()))
 	}
 	if e.OK != nil && *e.OK {
 		if e.Trait != "" {

@@ -10,7 +10,7 @@ import (
 
 // A Line is one entry of a call's timeline.
 type Line struct {
-	At      time.Duration `json:"at_ns"` // since the start of the call
+	At      time.Duration `json:"at_ns"`             // since the start of the call
 	Kind    string        `json:"kind"`              // see the Line constants
 	Attempt int           `json:"attempt,omitempty"` // for LineAttempt and LineEffect
 	Text    string        `json:"text"`
@@ -98,6 +98,9 @@ func (c *Call) intro() string {
 		s += ", with a key that is not known to be honoured"
 	case !c.Idempotent():
 		s += ", without a key"
+	}
+	if c.Started >= skew {
+		s += ", " + Dur(c.Started) + " into the run"
 	}
 	if c.Deadline > 0 {
 		s += ", deadline after " + Dur(c.Deadline-c.Started)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/retrychaos/retrychaos/harness/check"
 	"github.com/retrychaos/retrychaos/harness/history"
+	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
 func subject(h *history.History) string {
@@ -45,32 +46,13 @@ func tell(h *history.History, c check.Check, v check.Verdict) string {
 
 // unknownID names the id that was probably meant.
 func unknownID(id string) error {
-	best, least := "", len(id)
+	var ids []string
 	for _, c := range check.All() {
-		if d := distance(id, c.ID); best == "" || d < least {
-			best, least = c.ID, d
-		}
+		ids = append(ids, c.ID)
 	}
-	return fmt.Errorf("unknown rule %q; did you mean %q?", id, best)
-}
-
-// distance is Levenshtein's: the fewest insertions, deletions and replacements of bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	hint := nearest.Hint(id, ids)
+	if hint == "" {
+		hint = "; there are " + strings.Join(ids, ", ")
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return fmt.Errorf("unknown rule %q%s", id, hint)
 }

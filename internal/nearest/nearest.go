@@ -4,7 +4,8 @@ package nearest
 import "strings"
 
 // Word returns the word of list that text was perhaps meant to be, "" where none is near. Case and the
-// difference of '-' and '_' do not count. A part of a word is near to the word: "once" to "effects.once".
+// difference of '-' and '_' do not count. A part of a word is near to the
+// shortest word that holds it: "once" to "effects.once".
 func Word(text string, list []string) string {
 	if text == "" || len(text) > 80 {
 		return ""
@@ -19,7 +20,7 @@ func Word(text string, list []string) string {
 	}
 	best, bestDist := "", limit+1
 	for _, w := range list {
-		if d := distance(low, fold(w)); d < bestDist {
+		if d := Distance(low, fold(w)); d < bestDist {
 			best, bestDist = w, d
 		}
 	}
@@ -27,11 +28,11 @@ func Word(text string, list []string) string {
 		return best
 	}
 	for _, w := range list {
-		if strings.Contains(fold(w), low) {
-			return w
+		if strings.Contains(fold(w), low) && (best == "" || len(w) < len(best)) {
+			best = w
 		}
 	}
-	return ""
+	return best
 }
 
 // Hint is Word as the end of a sentence: `; did you mean "x"?`, or nothing.
@@ -44,11 +45,12 @@ func Hint(text string, list []string) string {
 
 func fold(s string) string { return strings.ReplaceAll(strings.ToLower(s), "-", "_") }
 
-// far is more than any limit.
+// far is the distance of words whose lengths alone tell them apart.
 const far = 99
 
-// distance is the optimal string alignment distance: a swap of neighbours counts one.
-func distance(a, b string) int {
+// Distance is the optimal string alignment distance: a swap of neighbours counts one. Words that differ by
+// more than eight letters in length are 99 apart.
+func Distance(a, b string) int {
 	ra, rb := []rune(a), []rune(b)
 	if d := len(ra) - len(rb); d > 8 || d < -8 {
 		return far

@@ -87,7 +87,7 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 	now := s.now()
 	a := &history.Attempt{
 		N: len(c.rec.Attempts) + 1, At: now, Ended: now, Conn: conn.n, Reused: reused, Peer: r.RemoteAddr,
-		Method: r.Method, Key: strings.Join(r.Header.Values("Idempotency-Key"), ", "),
+		Method: r.Method, Key: strings.Join(r.Header.Values(keyField), ", "),
 	}
 	if a.N > s.cfg.AttemptCap {
 		if !c.rec.Capped {

@@ -125,6 +125,7 @@ func (s *Server) stonewall(r *http.Request) {
 	case <-s.closing:
 	case <-r.Context().Done():
 	}
+	panic(http.ErrAbortHandler) // net/http would answer 200 to whoever still waits
 }
 
 func (s *Server) received(a *history.Attempt, body []byte, err error) {

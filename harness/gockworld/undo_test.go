@@ -86,14 +86,15 @@ func TestUndone(t *testing.T) {
 		name   string
 		client harness.Client
 		status check.Status
+		cap    time.Duration // 0: the usual
 	}{
-		{"well", vendored(payments{}), check.Pass},
-		{"panic", ends(func() { panic("oh") }), check.Fail},
-		{"cannot be made", harness.Client{Name: "none", New: func(harness.Env) (harness.Caller, error) { return nil, errors.New("no licence") }}, check.Unknown},
-		{"stuck", ends(func() { <-stop }), check.Fail},
+		{"well", vendored(payments{}), check.Pass, 0},
+		{"panic", ends(func() { panic("oh") }), check.Fail, 0},
+		{"cannot be made", harness.Client{Name: "none", New: func(harness.Env) (harness.Caller, error) { return nil, errors.New("no licence") }}, check.Unknown, 0},
+		{"stuck", ends(func() { <-stop }), check.Fail, 200 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := gockworld.World{Origin: origin, Runner: harness.Runner{RealCap: 200 * time.Millisecond}}
+			w := gockworld.World{Origin: origin, Runner: harness.Runner{RealCap: c.cap}}
 			res, err := w.One(t, c.client, fine)
 			if err != nil || res.Status != c.status {
 				t.Errorf("%v, %+v", err, res)

@@ -35,6 +35,7 @@ func status() Entry {
 			}
 			return "", ""
 		},
+		byHTTP: answeredByHTTP,
 		deliver: func(d *delivery) error {
 			r := statusReply(d.fault, time.Now())
 			if d.fault.Stored && d.Store == nil {

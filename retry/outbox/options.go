@@ -132,14 +132,9 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// validate reports the first field that makes no sense. o has its defaults.
+// validate reports the first field that makes no sense, those of the policy last:
+// some of its defaults come from the others. o has its defaults.
 func (o Options) validate() error {
-	if err := o.Policy.Validate(); err != nil {
-		return fmt.Errorf("outbox: Options.Policy: %w", err)
-	}
-	if o.Policy.CallTimeout != 0 {
-		return &OptionError{"Policy", "has a CallTimeout; the age of a call is bounded by MaxAge"}
-	}
 	for _, f := range []struct {
 		name  string
 		wrong bool
@@ -157,6 +152,12 @@ func (o Options) validate() error {
 		if f.wrong {
 			return &OptionError{f.name, fmt.Sprintf("is %v; it must not be negative", f.value)}
 		}
+	}
+	if err := o.Policy.Validate(); err != nil {
+		return fmt.Errorf("outbox: Options.Policy: %w", err)
+	}
+	if o.Policy.CallTimeout != 0 {
+		return &OptionError{"Policy", "has a CallTimeout; the age of a call is bounded by MaxAge"}
 	}
 	return nil
 }

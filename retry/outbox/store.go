@@ -83,7 +83,9 @@ func openStore(path string, lockTimeout time.Duration) (s *store, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			file.Close()
+			if file != nil {
+				release(file)
+			}
 			s, err = nil, &DamagedError{path, fmt.Errorf("%v", p)}
 		}
 	}()
@@ -147,8 +149,14 @@ func (s *store) check(file *os.File) error {
 			return &FormatError{s.path, found, format}
 		}
 		for _, name := range [][]byte{bucketCalls, bucketBodies, bucketWaiting, bucketDead, bucketKeys} {
-			if tx.Bucket(name) == nil {
+			b := tx.Bucket(name)
+			if b == nil {
 				return &DamagedError{s.path, fmt.Errorf("bucket %s is missing", name)}
+			}
+			// Every page is looked at now, and not when it is too late for an
+			// error: a damaged one panics.
+			if err := b.ForEach(func(_, _ []byte) error { return nil }); err != nil {
+				return err
 			}
 		}
 		return nil

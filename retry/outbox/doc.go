@@ -35,10 +35,11 @@ As long as the file and what fsync has written to it are there:
   - The effect happens once, if the server honours the key as the caller has
     declared: it carries out one of the requests with a key, answers the others
     by the first one's answer or by 409 while that is at work, and remembers the
-    key for Options.KeyLifetime. No attempt is begun after that time, unless it
-    is certain that no server has acted on the call.
+    key for Options.KeyLifetime. No attempt of a call that needs its key is begun
+    after that time, unless it is certain that no server has acted on the call.
   - An attempt is written down before anything is sent. So at most
-    Policy.MaxAttempts are begun, counted over all restarts, and the back-off
+    Policy.MaxAttempts are begun, counted over all restarts (and from the last
+    Requeue), and the back-off
     after an attempt is kept even when the process dies in it: a call that brings
     the process down does not do so in a loop.
   - A file that is damaged or of a newer version is refused and not changed. A
@@ -64,14 +65,14 @@ As long as the file and what fsync has written to it are there:
     than they would have.
   - Nothing is encrypted. The file (mode 0600) holds URLs, headers and bodies as
     they are. Keep credentials out of it by Options.Prepare.
-  - The file does not shrink; space of delivered calls is used again. About 200
-    bytes of memory are used for each call that waits, not counting bodies, which
-    stay in the file.
+  - The file does not shrink; the space of delivered calls is used again. Calls
+    that wait have their place in a queue in memory; their headers and bodies stay
+    in the file.
   - fsync is as good as the disk's word. On a network file system neither the
     lock nor fsync may hold.
 
-A delivery costs three writes with an fsync: Enqueue, the begin of the attempt,
-and its result; calls at the same time share them.
+A delivery costs three transactions of the file, with their fsyncs: Enqueue, the
+begin of the attempt, and its result; calls at the same time share them.
 
 # What may be enqueued
 
@@ -94,7 +95,8 @@ Policy.MaxRetryAfter.
 
 Options.Logger gets a line for each retry, with the call's ID, the attempt, the
 reason and the delay, and one for each dead letter. [Outbox.Stats] has the
-numbers for a gauge. For traces wrap the transport; see package otelretry.
+numbers for a gauge. For a span an attempt put the
+Transport of package otelretry into Options.Client.
 
 # Tests
 

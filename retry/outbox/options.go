@@ -29,7 +29,8 @@ type Options struct {
 	// Policy says how attempts and waits are made. MaxAttempts (default 100)
 	// counts the attempts of a call over all restarts; an attempt counts when
 	// it begins, since a process that is killed cannot say how it ended.
-	// MaxDelay is 1h by default, MaxRetryAfter is MaxAge. CallTimeout must be
+	// MaxDelay is 1h by default, MaxRetryAfter is MaxAge, and a longer
+	// Retry-After makes a dead letter. CallTimeout must be
 	// zero: MaxAge is in its place. KeyHeader and BareKeys count when a call
 	// is enqueued.
 	Policy retry.Policy
@@ -81,7 +82,8 @@ type Options struct {
 	MaxAnswer int
 
 	// Client are further options of the retry.Client that sends the attempts,
-	// such as retry.WithTransport.
+	// such as retry.WithTransport. To that client each attempt is a call of
+	// its own, so a retry.WithLogger has nothing to say: see Logger.
 	Client []retry.Option
 
 	// Logger gets a line at level Info for each retry (call, method, URL

@@ -112,6 +112,9 @@ func (c Call) withKey(o Options) (Call, error) {
 	c.KeyHonoured = c.KeyHonoured || o.Policy.HonouredKeys
 	name := http.CanonicalHeaderKey(o.Policy.KeyHeader)
 	given := c.Header.Get(name) != ""
+	if given && c.Key == c.Header.Get(name) { // as in a DeadLetter
+		c.Key = ""
+	}
 	switch {
 	case given && (c.Key != "" || len(c.Header[name]) > 1):
 		return Call{}, &CallError{Field: "Key", Problem: "is given more than once"}

@@ -140,6 +140,10 @@ func TestEnqueueTwice(t *testing.T) {
 	if again := enqueue(t, o, c); again != id {
 		t.Errorf("%d and %d are one call", id, again)
 	}
+	// And what DeadLetters gives back can be enqueued as it is.
+	if again := enqueue(t, o, onlyLetter(t, o).Call); again != id {
+		t.Errorf("%d and %d are one call", id, again)
+	}
 	other := c
 	other.Body = []byte("y")
 	_, err := o.Enqueue(t.Context(), other)

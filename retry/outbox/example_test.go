@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/retrychaos/retrychaos/retry"
@@ -15,9 +16,9 @@ import (
 
 // A charge survives a server that is down, and the restart of its own process.
 func Example() {
-	up := false
+	var up atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !up {
+		if !up.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
@@ -49,7 +50,7 @@ func Example() {
 	fmt.Println("waiting:", box.Stats().Waiting)
 	box.Close() // or kill -9
 
-	up = true
+	up.Store(true)
 	opts.Delivered = func(d outbox.Delivery) { fmt.Println("delivered:", d.Status, d.Call.Key, string(d.Call.Body)) }
 	box, err = outbox.Open(path, opts)
 	if err != nil {

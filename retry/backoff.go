@@ -54,8 +54,8 @@ const leastDelay = time.Millisecond
 // A backoff draws the delays of one call. Its zero value with a valid policy
 // is ready; it is used by one goroutine.
 type backoff struct {
-	policy Policy // defaults filled in
-	retry  int    // retries drawn so far
+	policy *Policy // defaults filled in
+	retry  int     // retries drawn so far
 	prev   time.Duration
 }
 

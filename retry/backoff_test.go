@@ -49,7 +49,7 @@ func TestDelaysAreWithinBounds(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p := drawPolicy(r)
 		random := sourceRandom(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 0))
-		b := backoff{policy: p, retry: rapid.IntRange(0, 10_000).Draw(r, "retries before")}
+		b := backoff{policy: &p, retry: rapid.IntRange(0, 10_000).Draw(r, "retries before")}
 		for range 40 {
 			prev := b.prev
 			delay := b.next(0, random)
@@ -68,7 +68,7 @@ func TestDelaysAreWithinBounds(t *testing.T) {
 func TestNominalDelayGrowsToTheCap(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p := drawPolicy(r)
-		b := backoff{policy: p}
+		b := backoff{policy: &p}
 		prev := time.Duration(0)
 		for b.retry = 1; b.retry < 200; b.retry++ {
 			d := b.nominal()
@@ -78,7 +78,8 @@ func TestNominalDelayGrowsToTheCap(t *testing.T) {
 			prev = d
 		}
 	})
-	b := backoff{policy: Policy{BaseDelay: 1}.withDefaults(), retry: 10_000}
+	p := Policy{BaseDelay: 1}.withDefaults()
+	b := backoff{policy: &p, retry: 10_000}
 	if d := b.nominal(); d != DefaultMaxDelay {
 		t.Errorf("retry 10,000 from 1 ns: %v", d)
 	}
@@ -89,7 +90,7 @@ func TestFloorIsKeptAndJittered(t *testing.T) {
 		p := drawPolicy(r)
 		floor := time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(r, "floor"))
 		random := sourceRandom(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 0))
-		b := backoff{policy: p}
+		b := backoff{policy: &p}
 		for range 10 {
 			if d := b.next(floor, random); d < floor {
 				r.Fatalf("%v is under the floor %v", d, floor)
@@ -100,7 +101,7 @@ func TestFloorIsKeptAndJittered(t *testing.T) {
 	p := Policy{}.withDefaults()
 	low, high := time.Hour, time.Duration(0)
 	for range 1000 {
-		d := (&backoff{policy: p}).next(10*time.Second, globalRandom)
+		d := (&backoff{policy: &p}).next(10*time.Second, globalRandom)
 		low, high = min(low, d), max(high, d)
 	}
 	if low > 10100*time.Millisecond || high < 10900*time.Millisecond || high > 11*time.Second {
@@ -112,7 +113,7 @@ func TestFloorIsKeptAndJittered(t *testing.T) {
 func TestDelaysDoNotPileUpOnTheCap(t *testing.T) {
 	for j := FullJitter; j <= AdditiveJitter; j++ {
 		p := Policy{Jitter: j, MaxDelay: 4 * time.Second}.withDefaults()
-		b := backoff{policy: p}
+		b := backoff{policy: &p}
 		seen := make(map[time.Duration]int)
 		for range 1000 {
 			seen[b.next(0, globalRandom)]++
@@ -127,7 +128,7 @@ func TestDelaysDoNotPileUpOnTheCap(t *testing.T) {
 
 func TestAdditivePreset(t *testing.T) {
 	p := AdditivePreset().withDefaults()
-	b := backoff{policy: p}
+	b := backoff{policy: &p}
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		d := b.next(0, globalRandom)
 		if want *= time.Second; d < want || d > want+500*time.Millisecond {

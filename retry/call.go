@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -15,21 +14,25 @@ type engine struct {
 	random func(n int64) int64
 	logger *slog.Logger
 	hook   func(context.Context, Attempt)
+
+	accounting bool // attempts are watched on the wire
+	traceKey   any  // see captureTraceKey
 }
 
 // A call is one run of the loop: it remembers the attempts, and decides after
 // each whether there is another. It belongs to one goroutine.
 type call struct {
 	*engine
-	ctx    context.Context // the caller's, with CallTimeout and the shared tally
-	cancel context.CancelFunc
-	req    *http.Request // nil outside HTTP
+	ctx    context.Context    // the caller's, with CallTimeout and the shared tally
+	cancel context.CancelFunc // of CallTimeout, or nil
+	req    *http.Request      // nil outside HTTP
 
 	safe       bool  // may happen twice
 	keyed      bool  // carries a key that the server honours
 	cannotSend error // why there is no second body, or nil
 
 	tally    *tally
+	ownTally tally // unless there is one in the context
 	backoff  backoff
 	attempts []Attempt
 	spent    int   // attempts, and what net/http resent
@@ -37,48 +40,33 @@ type call struct {
 	stop     error // the typed reason for giving up
 	reason   string
 	report   *Error // set at the end, unless the call succeeded
+	bodies   bodySource
+	firstTry try
 }
 
-// begin starts a call. Its end must be called once the result, the body
+// begin starts a call. It has to be released once the result, the body
 // included, is no longer needed.
 func (e *engine) begin(ctx context.Context) *call {
-	c := &call{engine: e, ctx: ctx, cancel: func() {}, backoff: backoff{policy: e.policy}}
+	c := new(call)
+	c.engine = e
+	c.ctx = ctx
+	c.backoff.policy = &e.policy
 	if d := e.policy.CallTimeout; d > 0 {
 		c.ctx, c.cancel = context.WithTimeoutCause(ctx, d, &TimeoutError{"call", d})
 	}
 	c.tally, _ = ctx.Value(tallyKey{}).(*tally)
 	if c.tally == nil {
-		c.tally = new(tally)
-		c.ctx = context.WithValue(c.ctx, tallyKey{}, c.tally)
+		c.tally = &c.ownTally // which the contexts of the attempts hand down
 	}
 	c.tally.open(e.policy.MaxAttempts - 1)
 	return c
 }
 
-// An attempt in flight.
-type try struct {
-	ctx    context.Context
-	cancel func() // ends the attempt, body and all
-	watch  *watch // nil outside HTTP
-	start  time.Time
-	before int // the tally at the start
-}
-
-// try starts an attempt.
-func (c *call) try(watched bool) *try {
-	ctx, cancelCause := context.WithCancelCause(c.ctx)
-	t := &try{start: time.Now(), before: c.tally.taken()}
-	if watched {
-		t.watch = &watch{call: c, limit: c.left(), cancel: cancelCause}
-		ctx = t.watch.trace(context.WithValue(ctx, watchKey{}, t.watch))
+// release lets go of the call's own timeout. It may be called more than once.
+func (c *call) release() {
+	if c.cancel != nil {
+		c.cancel()
 	}
-	stopTimer := context.CancelFunc(func() {})
-	if d := c.policy.AttemptTimeout; d != NoTimeout {
-		ctx, stopTimer = context.WithTimeoutCause(ctx, d, &TimeoutError{"attempt", d})
-	}
-	t.ctx = ctx
-	t.cancel = func() { stopTimer(); cancelCause(nil) }
-	return t
 }
 
 // left returns how many requests may still be sent.
@@ -90,19 +78,16 @@ func (c *call) left() int {
 // with err, or with both when the response broke off. It returns true when
 // there is to be another attempt, after a wait that sleep carries out.
 func (c *call) settle(t *try, status int, h http.Header, err error) bool {
+	if err == nil && status < 300 && c.hook == nil && len(c.attempts) == 0 {
+		c.observe(t) // the happy path: no one asks for its record
+		return false
+	}
 	now := time.Now()
 	a := Attempt{Number: len(c.attempts) + 1, Start: t.start, Elapsed: now.Sub(t.start), Status: status, Err: err}
-	fromTransport := true
-	if t.watch != nil {
-		a.Wire, fromTransport = t.watch.facts()
-		// With a status, the failure is one of reading the response.
-		fromTransport = fromTransport || status != 0
-		a.Wire.Nested = c.tally.taken() - t.before
-		if n := a.Wire.Resent(); n > 0 {
-			c.tally.take(n)
-			c.spent += n
-		}
-	}
+	var fromTransport bool
+	a.Wire, fromTransport = c.observe(t)
+	// With a status, the failure is one of reading the response.
+	fromTransport = fromTransport || status != 0
 	c.spent++
 	a.Decision = c.decide(t, a, h, fromTransport)
 
@@ -127,6 +112,21 @@ func (c *call) settle(t *try, status int, h http.Header, err error) bool {
 		c.fail()
 	}
 	return a.Retrying
+}
+
+// observe returns what was seen of an attempt on the wire, and counts what was
+// resent in it. fromTransport is that of watch.facts.
+func (c *call) observe(t *try) (wire Wire, fromTransport bool) {
+	if t.base == nil {
+		return Wire{}, true
+	}
+	wire, fromTransport = t.watch.facts()
+	wire.Nested = c.tally.taken() - t.before
+	if n := wire.Resent(); n > 0 {
+		c.tally.take(n)
+		c.spent += n
+	}
+	return wire, fromTransport
 }
 
 // decide refines Classify by what only the call knows.
@@ -265,53 +265,4 @@ func (c *call) log(a Attempt) {
 		attrs = append(attrs, slog.Int("wire", a.Wire.Sent))
 	}
 	c.logger.LogAttrs(c.ctx, slog.LevelInfo, "retrying", attrs...)
-}
-
-// A tally counts the retries of one call over all retriers that it passes
-// through, so that layers add up instead of multiplying. The outermost sets
-// the limit.
-type tally struct {
-	mu      sync.Mutex
-	opened  bool
-	limit   int
-	retries int
-}
-
-type tallyKey struct{}
-
-// WithSharedAttempts makes all calls with the context, and those derived from
-// it, share one count of retries, the limit being that of the first. Stacked
-// retriers of this package share their count anyway; this is for a Transport
-// under a plain http.Client that follows redirects, where each hop would
-// otherwise have retries of its own. Make a new context for each call.
-func WithSharedAttempts(ctx context.Context) context.Context {
-	return context.WithValue(ctx, tallyKey{}, new(tally))
-}
-
-func (t *tally) open(limit int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.opened {
-		t.opened, t.limit = true, limit
-	}
-}
-
-// take counts n retries, and reports whether they were within the limit.
-func (t *tally) take(n int) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.retries += n
-	return t.retries <= t.limit
-}
-
-func (t *tally) taken() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.retries
-}
-
-func (t *tally) left() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.limit - t.retries
 }

@@ -33,7 +33,7 @@ func Do[T any](ctx context.Context, p Policy, op func(ctx context.Context) (T, e
 		ctx = WithKey(ctx, newKey())
 	}
 	c := e.begin(ctx)
-	defer c.cancel()
+	defer c.release()
 	c.safe = opt.idempotent
 	c.keyed = opt.honoured
 	if c.ctx.Err() != nil {
@@ -41,15 +41,15 @@ func Do[T any](ctx context.Context, p Policy, op func(ctx context.Context) (T, e
 		return zero, c.fail()
 	}
 	for {
-		t := c.try(false)
-		value, err := op(t.ctx)
+		t := c.try(nil)
+		value, err := op(&t.ctx)
 		if err == nil {
 			c.settle(t, 0, nil, nil)
-			t.cancel()
+			t.end()
 			return value, nil
 		}
 		again := c.settle(t, 0, headerOf(err), err)
-		t.cancel()
+		t.end()
 		if !again || !c.sleep() {
 			return zero, c.report
 		}

@@ -17,6 +17,8 @@ type options struct {
 	logger    *slog.Logger
 	random    func(int64) int64
 	hook      func(context.Context, Attempt)
+
+	withoutAccounting bool
 }
 
 // WithHTTPClient makes a Client send its requests through hc, and keep to its
@@ -49,6 +51,15 @@ func WithHook(hook func(context.Context, Attempt)) Option {
 	return func(o *options) { o.hook = hook }
 }
 
+// WithoutAccounting keeps the package from watching the wire by
+// net/http/httptrace, which saves four small allocations an attempt. Requests
+// that may have been processed are still not sent again by net/http, but what
+// it sends again for other reasons is not counted, Attempt.Wire is not Known,
+// and a failure that has no type to tell that nothing was sent (an EOF in the
+// TLS handshake, an idle connection that had closed) counts as Unknown, so that
+// a plain POST is not repeated after it.
+func WithoutAccounting() Option { return func(o *options) { o.withoutAccounting = true } }
+
 // newEngine checks the policy and applies the options.
 func newEngine(p Policy, opts []Option) (*engine, options, error) {
 	o := options{logger: slog.New(slog.DiscardHandler), random: globalRandom}
@@ -61,5 +72,12 @@ func newEngine(p Policy, opts []Option) (*engine, options, error) {
 	if o.logger == nil {
 		return nil, o, errors.New("retry: WithLogger(nil)")
 	}
-	return &engine{policy: p.withDefaults(), random: o.random, logger: o.logger, hook: o.hook}, o, nil
+	return &engine{
+		policy:     p.withDefaults(),
+		random:     o.random,
+		logger:     o.logger,
+		hook:       o.hook,
+		accounting: !o.withoutAccounting,
+		traceKey:   captureTraceKey(),
+	}, o, nil
 }

@@ -2,6 +2,7 @@ package retry
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"net/http/httptrace"
 	"time"
@@ -43,7 +44,7 @@ func (c *call) try(base http.RoundTripper) *try {
 	}
 	if t.traced() {
 		t.watch.try = t
-		t.watch.limit = c.left()
+		t.watch.limit = int32(min(c.left(), math.MaxInt32))
 		t.watch.hook(&t.trace)
 		switch {
 		case c.traceKey == nil:

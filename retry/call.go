@@ -27,21 +27,42 @@ type call struct {
 	cancel context.CancelFunc // of CallTimeout, or nil
 	req    *http.Request      // nil outside HTTP
 
-	safe       bool  // may happen twice
-	keyed      bool  // carries a key that the server honours
-	cannotSend error // why there is no second body, or nil
+	safe  bool // may happen twice
+	keyed bool // carries a key that the server honours
 
 	tally    *tally
 	ownTally tally // unless there is one in the context
+	spent    int   // attempts, and what net/http resent
+	bodies   bodySource
+	failures *failures // nil while there is nothing to tell
+	firstTry try
+}
+
+// failures is what a call has to remember only when something has gone wrong,
+// or is watched.
+type failures struct {
 	backoff  backoff
 	attempts []Attempt
-	spent    int   // attempts, and what net/http resent
 	last     error // the last real failure
 	stop     error // the typed reason for giving up
 	reason   string
 	report   *Error // set at the end, unless the call succeeded
-	bodies   bodySource
-	firstTry try
+}
+
+// record returns the call's failures, to be filled in.
+func (c *call) record() *failures {
+	if c.failures == nil {
+		c.failures = &failures{backoff: backoff{policy: &c.policy}}
+	}
+	return c.failures
+}
+
+// report returns the end of a call that failed, or nil.
+func (c *call) report() *Error {
+	if c.failures == nil {
+		return nil
+	}
+	return c.failures.report
 }
 
 // begin starts a call. It has to be released once the result, the body
@@ -50,7 +71,6 @@ func (e *engine) begin(ctx context.Context) *call {
 	c := new(call)
 	c.engine = e
 	c.ctx = ctx
-	c.backoff.policy = &e.policy
 	if d := e.policy.CallTimeout; d > 0 {
 		c.ctx, c.cancel = context.WithTimeoutCause(ctx, d, &TimeoutError{"call", d})
 	}
@@ -78,12 +98,13 @@ func (c *call) left() int {
 // with err, or with both when the response broke off. It returns true when
 // there is to be another attempt, after a wait that sleep carries out.
 func (c *call) settle(t *try, status int, h http.Header, err error) bool {
-	if err == nil && status < 300 && c.hook == nil && len(c.attempts) == 0 {
+	if err == nil && status < 300 && c.hook == nil && c.failures == nil {
 		c.observe(t) // the happy path: no one asks for its record
 		return false
 	}
+	f := c.record()
 	now := time.Now()
-	a := Attempt{Number: len(c.attempts) + 1, Start: t.start, Elapsed: now.Sub(t.start), Status: status, Err: err}
+	a := Attempt{Number: len(f.attempts) + 1, Start: t.start, Elapsed: now.Sub(t.start), Status: status, Err: err}
 	var fromTransport bool
 	a.Wire, fromTransport = c.observe(t)
 	// With a status, the failure is one of reading the response.
@@ -95,13 +116,13 @@ func (c *call) settle(t *try, status int, h http.Header, err error) bool {
 	if err == nil && a.Decision.Category == CategoryStatus {
 		failure = &StatusError{StatusCode: status, Header: h}
 	}
-	if failure != nil && (a.Decision.Category != CategoryCanceled || c.last == nil) {
-		c.last = failure
+	if failure != nil && (a.Decision.Category != CategoryCanceled || f.last == nil) {
+		f.last = failure
 	}
 	if failure != nil {
 		a.Wait, a.Retrying = c.plan(a, h, now)
 	}
-	c.attempts = append(c.attempts, a)
+	f.attempts = append(f.attempts, a)
 	if a.Retrying {
 		c.log(a)
 	}
@@ -138,7 +159,7 @@ func (c *call) decide(t *try, a Attempt, h http.Header, fromTransport bool) Deci
 			return Decision{CategorySuccess, Final, "no error"}
 		case a.Status == http.StatusServiceUnavailable && c.policy.Unprocessed503:
 			d.Outcome = NotProcessed
-		case a.Status == http.StatusConflict && c.keyed && (len(c.attempts) > 0 || a.Wire.Resent() > 0):
+		case a.Status == http.StatusConflict && c.keyed && (len(c.failures.attempts) > 0 || a.Wire.Resent() > 0):
 			// The key belongs to an attempt that is still being worked on:
 			// our own, because there was one.
 			d = Decision{CategoryStatus, NotProcessed, "409: an earlier attempt is still in flight"}
@@ -169,22 +190,24 @@ func (c *call) afterRedirect(a Attempt, d Decision) Decision {
 
 // plan decides whether there is another attempt after a, and when.
 func (c *call) plan(a Attempt, h http.Header, now time.Time) (wait time.Duration, ok bool) {
+	f := c.failures
+	cannotSend := c.bodies.replayable()
 	switch {
 	case c.ctx.Err() != nil:
-		c.reason = "the call's context has ended"
+		f.reason = "the call's context has ended"
 		return 0, false
 	case !a.Decision.Repeatable(c.safe || c.keyed):
-		c.reason = a.Decision.Reason
+		f.reason = a.Decision.Reason
 		if a.Decision.Outcome == Unknown {
-			c.reason += ", and the call may not be repeated: it could happen twice"
+			f.reason += ", and the call may not be repeated: it could happen twice"
 		}
 		return 0, false
 	case c.spent >= c.policy.MaxAttempts || c.tally.left() <= 0:
-		c.reason = "no attempt left"
+		f.reason = "no attempt left"
 		return 0, false
-	case c.cannotSend != nil:
-		c.stop = &BodyError{Err: c.last, Cause: c.cannotSend}
-		c.reason = "the request body cannot be sent again"
+	case cannotSend != nil:
+		f.stop = &BodyError{Err: f.last, Cause: cannotSend}
+		f.reason = "the request body cannot be sent again"
 		return 0, false
 	}
 
@@ -194,8 +217,8 @@ func (c *call) plan(a Attempt, h http.Header, now time.Time) (wait time.Duration
 	}
 	asked, _ := ParseRetryAfter(h, now)
 	if limit := min(left, c.policy.MaxRetryAfter); asked > limit {
-		c.stop = &RetryAfterError{Wait: asked, Limit: limit}
-		c.reason = c.stop.Error()
+		f.stop = &RetryAfterError{Wait: asked, Limit: limit}
+		f.reason = f.stop.Error()
 		return 0, false
 	}
 	if a.Wire.Known && a.Wire.Sent == 0 && a.Wire.Reused {
@@ -203,15 +226,15 @@ func (c *call) plan(a Attempt, h http.Header, now time.Time) (wait time.Duration
 		// server, and is gone now: there is nothing to wait for.
 		wait = 0
 	} else {
-		wait = c.backoff.next(asked, c.random)
+		wait = f.backoff.next(asked, c.random)
 	}
 	if wait >= left {
-		c.stop = &DeadlineError{Wait: wait, Left: left}
-		c.reason = c.stop.Error()
+		f.stop = &DeadlineError{Wait: wait, Left: left}
+		f.reason = f.stop.Error()
 		return 0, false
 	}
 	if !c.tally.take(1) {
-		c.reason = "no attempt left"
+		f.reason = "no attempt left"
 		return 0, false
 	}
 	return wait, true
@@ -220,7 +243,8 @@ func (c *call) plan(a Attempt, h http.Header, now time.Time) (wait time.Duration
 // sleep waits as settle has decided. It reports false when the call's context
 // ended instead.
 func (c *call) sleep() bool {
-	timer := time.NewTimer(c.attempts[len(c.attempts)-1].Wait)
+	f := c.failures
+	timer := time.NewTimer(f.attempts[len(f.attempts)-1].Wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -228,23 +252,36 @@ func (c *call) sleep() bool {
 	}
 	// Both may have been ready: no attempt after the end of the context.
 	if c.ctx.Err() != nil {
-		c.reason = "the call's context has ended while waiting"
+		f.reason = "the call's context has ended while waiting"
 		c.fail()
 		return false
 	}
 	return true
 }
 
+// refuse ends a call for a reason that is no attempt's.
+func (c *call) refuse(reason string, last, stop error) *Error {
+	f := c.record()
+	f.reason = reason
+	if last != nil {
+		f.last = last
+	}
+	f.stop = stop
+	defer c.release()
+	return c.fail()
+}
+
 // fail closes the books on a call without success.
 func (c *call) fail() *Error {
-	c.report = &Error{Attempts: c.attempts, Reason: c.reason, Err: c.last, Stop: c.stop}
+	f := c.record()
+	f.report = &Error{Attempts: f.attempts, Reason: f.reason, Err: f.last, Stop: f.stop}
 	if c.ctx.Err() != nil {
-		c.report.Cause = context.Cause(c.ctx)
-		if c.report.Err == nil {
-			c.report.Err = c.ctx.Err()
+		f.report.Cause = context.Cause(c.ctx)
+		if f.report.Err == nil {
+			f.report.Err = c.ctx.Err()
 		}
 	}
-	return c.report
+	return f.report
 }
 
 func (c *call) log(a Attempt) {

@@ -70,7 +70,7 @@ func Explain(resp *http.Response) *Error {
 	if t == nil {
 		return nil
 	}
-	return t.call.report
+	return t.call.report()
 }
 
 // roundTrip is the loop of Client and Transport. It sends req over base,
@@ -98,26 +98,17 @@ func (e *engine) roundTrip(
 	c.req = req
 
 	if c.ctx.Err() != nil {
-		c.reason = "the context had ended"
 		closeBody(req)
-		defer c.release()
-		return nil, c.fail()
+		return nil, c.refuse("the context had ended", nil, nil)
 	}
 	if err := c.bodies.take(req, e.policy.MaxBufferedBody); err != nil {
-		c.reason = "the request body cannot be read"
-		c.last = err
-		defer c.release()
-		return nil, c.fail()
+		return nil, c.refuse("the request body cannot be read", err, nil)
 	}
-	c.cannotSend = c.bodies.replayable()
 
 	for {
 		body, own, err := c.bodies.next()
 		if err != nil {
-			c.reason = "GetBody failed"
-			c.stop = &BodyError{Err: c.last, Cause: err}
-			defer c.release()
-			return nil, c.fail()
+			return nil, c.refuse("GetBody failed", nil, &BodyError{Err: c.record().last, Cause: err})
 		}
 		t := c.try(base)
 		r := req
@@ -156,19 +147,19 @@ func (e *engine) roundTrip(
 			t.end()
 			if !c.sleep() {
 				c.release()
-				return nil, c.report
+				return nil, c.report()
 			}
 		case err != nil:
 			t.release()
-			return nil, c.report
+			return nil, c.report()
 		case consumed:
 			t.release()
 			return resp, nil
-		case c.report != nil && c.ctx.Err() != nil:
+		case c.report() != nil && c.ctx.Err() != nil:
 			// A failed response that came too late to be read.
 			resp.Body.Close()
 			t.release()
-			return nil, c.report
+			return nil, c.report()
 		default:
 			t.handOver(resp)
 			return resp, nil

@@ -34,11 +34,11 @@ func Do[T any](ctx context.Context, p Policy, op func(ctx context.Context) (T, e
 	}
 	c := e.begin(ctx)
 	defer c.release()
+	c.bodies.none = true
 	c.safe = opt.idempotent
 	c.keyed = opt.honoured
 	if c.ctx.Err() != nil {
-		c.reason = "the context had ended"
-		return zero, c.fail()
+		return zero, c.refuse("the context had ended", nil, nil)
 	}
 	for {
 		t := c.try(nil)
@@ -51,7 +51,7 @@ func Do[T any](ctx context.Context, p Policy, op func(ctx context.Context) (T, e
 		again := c.settle(t, 0, headerOf(err), err)
 		t.end()
 		if !again || !c.sleep() {
-			return zero, c.report
+			return zero, c.report()
 		}
 	}
 }

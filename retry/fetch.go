@@ -84,7 +84,7 @@ func statusFailure(resp *http.Response) error {
 		// No failure to the loop, such as 304: the caller cannot use it.
 		report = &Error{Reason: "the status is no success"}
 		if t, _ := resp.Request.Context().Value(watchKey{}).(*try); t != nil {
-			report.Attempts = t.call.attempts
+			report.Attempts = t.call.record().attempts
 		}
 	}
 	report.Err = status

@@ -69,7 +69,7 @@ func Idempotent(ctx context.Context) context.Context {
 func keyFor(req *http.Request, p *Policy) (value string, honoured bool) {
 	o := optionsFrom(req.Context())
 	honoured = o.honoured || p.HonouredKeys
-	if req.Header.Get(p.KeyHeader) != "" {
+	if len(req.Header) > 0 && req.Header.Get(p.KeyHeader) != "" {
 		return "", honoured
 	}
 	if o.key == "" && !o.makeKey {

@@ -40,13 +40,18 @@ var errResent = errors.New("net/http resent the request until no attempt was lef
 // A watch collects the Wire of one attempt. The hooks run on goroutines of the
 // transport, some of them after RoundTrip has returned.
 type watch struct {
-	try   *try
-	limit int // requests that may still be sent, this attempt's included
+	try *try
 
-	mu       sync.Mutex
-	wire     Wire
+	mu     sync.Mutex
+	limit  int32 // requests that may still be sent, this attempt's included
+	hops   int32 // these are Wire's
+	sent   int32
+	inHop  int32 // requests sent in the current hop
+	known  bool  // these are Wire's
+	first  bool
+	reused bool
+
 	onConn   bool // a request was written to the current connection
-	inHop    int  // requests sent in the current hop
 	exact    bool // the current hop's transport is an *http.Transport
 	answered bool // the last hop ended with a response
 	resent   bool // net/http went on until no attempt was left
@@ -65,7 +70,7 @@ func (w *watch) hook(t *httptrace.ClientTrace) {
 func (w *watch) getConn(string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wire.Known = true
+	w.known = true
 	// net/http asks for another connection within one RoundTrip only to send
 	// the request again. Other transports may have reasons of their own, such
 	// as a digest handshake.
@@ -78,9 +83,9 @@ func (w *watch) getConn(string) {
 func (w *watch) gotConn(info httptrace.GotConnInfo) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wire.Known = true
-	w.wire.Reused = info.Reused
-	w.wire.FirstByte = false
+	w.known = true
+	w.reused = info.Reused
+	w.first = false
 	w.onConn = false
 }
 
@@ -90,25 +95,25 @@ func (w *watch) wroteHeaders() {
 	if !w.onConn {
 		w.onConn = true
 		w.inHop++
-		w.wire.Sent++
+		w.sent++
 	}
 }
 
 func (w *watch) gotFirstResponseByte() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wire.FirstByte = true
+	w.first = true
 }
 
 // beginHop returns the number of the hop that it begins.
-func (w *watch) beginHop(exact bool) int {
+func (w *watch) beginHop(exact bool) int32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wire.Hops++
+	w.hops++
 	w.inHop = 0
 	w.exact = exact
 	w.answered = false
-	return w.wire.Hops
+	return w.hops
 }
 
 func (w *watch) endHop(err error) {
@@ -131,7 +136,8 @@ func (w *watch) exhausted() bool {
 func (w *watch) facts() (wire Wire, fromTransport bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.wire, w.wire.Hops > 0 && !w.answered
+	wire = Wire{Known: w.known, Hops: int(w.hops), Sent: int(w.sent), FirstByte: w.first, Reused: w.reused}
+	return wire, w.hops > 0 && !w.answered
 }
 
 func closeIdle(rt http.RoundTripper) {

@@ -18,6 +18,8 @@ type try struct {
 	start  time.Time
 	before int // the tally at the start
 
+	authorization string // what is sent, where tokens are refreshed
+
 	// For HTTP only.
 	base   http.RoundTripper
 	client http.Client // the Client's, with the try as its transport

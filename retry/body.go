@@ -100,6 +100,23 @@ func discard(body io.ReadCloser, cancel func()) {
 	body.Close()
 }
 
+// keepBody reads the body of a response into memory, within bounds, so that its
+// connection is free while the response is still wanted.
+func keepBody(resp *http.Response) {
+	rest := resp.Body
+	head, err := io.ReadAll(io.LimitReader(rest, drainBytes+1))
+	if err == nil && len(head) <= drainBytes {
+		rest.Close()
+		resp.Body = io.NopCloser(bytes.NewReader(head))
+		return
+	}
+	// What is longer, or has broken off, is left to the reader.
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), rest), rest}
+}
+
 // handOver makes the response's body end the call when it has been read or
 // closed. Until then the call's contexts stay alive: the body is read with
 // them.

@@ -15,8 +15,12 @@ type engine struct {
 	logger *slog.Logger
 	hook   func(context.Context, Attempt)
 
-	accounting bool // attempts are watched on the wire
-	traceKey   any  // see captureTraceKey
+	classifier func(status int, header http.Header, err error, d Decision) Decision // or nil
+	bucket     *Bucket
+	tokens     *tokens       // or nil: no hook for expired tokens
+	probe      *connectivity // or nil: no waiting for the network
+	accounting bool          // attempts are watched on the wire
+	traceKey   any           // see captureTraceKey
 }
 
 // A call is one run of the loop: it remembers the attempts, and decides after
@@ -35,7 +39,9 @@ type call struct {
 	spent    int   // attempts, and what net/http resent
 	bodies   bodySource
 	failures *failures // nil while there is nothing to tell
-	firstTry try
+
+	authorization string // a new token's, or ""
+	firstTry      try
 }
 
 // failures is what a call has to remember only when something has gone wrong,
@@ -46,7 +52,11 @@ type failures struct {
 	last     error // the last real failure
 	stop     error // the typed reason for giving up
 	reason   string
-	report   *Error // set at the end, unless the call succeeded
+	paid     int64     // what the last retry took from the budget
+	renewed  bool      // the token was renewed, which is done once
+	down     time.Time // when the network was first found to be down
+	waits    backoff   // for it
+	report   *Error    // set at the end, unless the call succeeded
 }
 
 // record returns the call's failures, to be filled in.
@@ -79,6 +89,7 @@ func (e *engine) begin(ctx context.Context) *call {
 		c.tally = &c.ownTally // which the contexts of the attempts hand down
 	}
 	c.tally.open(e.policy.MaxAttempts - 1)
+	e.bucket.begin()
 	return c
 }
 
@@ -100,6 +111,7 @@ func (c *call) left() int {
 func (c *call) settle(t *try, status int, h http.Header, err error) bool {
 	if err == nil && status < 300 && c.hook == nil && c.failures == nil {
 		c.observe(t) // the happy path: no one asks for its record
+		c.bucket.success(0)
 		return false
 	}
 	f := c.record()
@@ -110,7 +122,7 @@ func (c *call) settle(t *try, status int, h http.Header, err error) bool {
 	// With a status, the failure is one of reading the response.
 	fromTransport = fromTransport || status != 0
 	c.spent++
-	a.Decision = c.decide(t, a, h, fromTransport)
+	a.Decision = c.decide(a, h, fromTransport)
 
 	failure := err
 	if err == nil && a.Decision.Category == CategoryStatus {
@@ -119,8 +131,16 @@ func (c *call) settle(t *try, status int, h http.Header, err error) bool {
 	if failure != nil && (a.Decision.Category != CategoryCanceled || f.last == nil) {
 		f.last = failure
 	}
-	if failure != nil {
-		a.Wait, a.Retrying = c.plan(a, h, now)
+	switch {
+	case failure == nil:
+		c.bucket.success(f.paid)
+	case c.renews(status):
+		if a.Retrying = c.renew(t); a.Retrying {
+			a.Decision.Outcome = NotProcessed
+			a.Decision.Reason += ": there is a new token"
+		}
+	default:
+		a.Wait, a.Retrying, a.Offline = c.plan(a, h, now)
 	}
 	f.attempts = append(f.attempts, a)
 	if a.Retrying {
@@ -150,30 +170,40 @@ func (c *call) observe(t *try) (wire Wire, fromTransport bool) {
 	return wire, fromTransport
 }
 
-// decide refines Classify by what only the call knows.
-func (c *call) decide(t *try, a Attempt, h http.Header, fromTransport bool) Decision {
+// decide refines Classify by what only the call knows, and gives the classifier
+// the last word on what is a failure of the exchange.
+func (c *call) decide(a Attempt, h http.Header, fromTransport bool) Decision {
+	if a.Err == nil && a.Status == 0 {
+		return Decision{Category: CategorySuccess, Outcome: Final, Reason: "no error"}
+	}
+	d := c.judge(a, h, fromTransport)
+	if c.classifier != nil && d.Category != CategoryCanceled && a.Err != errResent {
+		d = c.classifier(a.Status, h, a.Err, d)
+	}
+	return d
+}
+
+func (c *call) judge(a Attempt, h http.Header, fromTransport bool) Decision {
 	if a.Err == nil {
 		d := classifyStatus(a.Status, h)
 		switch {
-		case a.Status == 0:
-			return Decision{CategorySuccess, Final, "no error"}
 		case a.Status == http.StatusServiceUnavailable && c.policy.Unprocessed503:
 			d.Outcome = NotProcessed
 		case a.Status == http.StatusConflict && c.keyed && (len(c.failures.attempts) > 0 || a.Wire.Resent() > 0):
 			// The key belongs to an attempt that is still being worked on:
 			// our own, because there was one.
-			d = Decision{CategoryStatus, NotProcessed, "409: an earlier attempt is still in flight"}
+			d = Decision{Category: CategoryStatus, Outcome: NotProcessed, Reason: "409: an earlier attempt is still in flight"}
 		}
 		return c.afterRedirect(a, d)
 	}
 	if c.ctx.Err() != nil {
-		return Decision{CategoryCanceled, Final, "the call's context has ended"}
+		return Decision{Category: CategoryCanceled, Outcome: Final, Reason: "the call's context has ended"}
 	}
 	if a.Err == errResent {
-		return Decision{CategoryTransport, Final, errResent.Error()}
+		return Decision{Category: CategoryTransport, Outcome: Final, Reason: errResent.Error()}
 	}
 	if !fromTransport {
-		return Decision{CategoryUnknown, Final, "http.Client refuses the request or a redirect"}
+		return Decision{Category: CategoryUnknown, Outcome: Final, Reason: "http.Client refuses the request or a redirect"}
 	}
 	return c.afterRedirect(a, Classify(nil, a.Err, a.Wire))
 }
@@ -188,27 +218,36 @@ func (c *call) afterRedirect(a Attempt, d Decision) Decision {
 	return d
 }
 
-// plan decides whether there is another attempt after a, and when.
-func (c *call) plan(a Attempt, h http.Header, now time.Time) (wait time.Duration, ok bool) {
+// plan decides whether there is another attempt after a, and when. down says
+// that it has to wait for the network.
+func (c *call) plan(a Attempt, h http.Header, now time.Time) (wait time.Duration, ok, down bool) {
 	f := c.failures
 	cannotSend := c.bodies.replayable()
 	switch {
 	case c.ctx.Err() != nil:
 		f.reason = "the call's context has ended"
-		return 0, false
+		return 0, false, false
 	case !a.Decision.Repeatable(c.safe || c.keyed):
 		f.reason = a.Decision.Reason
 		if a.Decision.Outcome == Unknown {
 			f.reason += ", and the call may not be repeated: it could happen twice"
 		}
-		return 0, false
+		return 0, false, false
+	}
+	c.bucket.failure()
+	if c.probe != nil && a.Decision.Offline {
+		if wait, down := c.offline(now); down {
+			return wait, true, true
+		}
+	}
+	switch {
 	case c.spent >= c.policy.MaxAttempts || c.tally.left() <= 0:
 		f.reason = "no attempt left"
-		return 0, false
+		return 0, false, false
 	case cannotSend != nil:
 		f.stop = &BodyError{Err: f.last, Cause: cannotSend}
 		f.reason = "the request body cannot be sent again"
-		return 0, false
+		return 0, false, false
 	}
 
 	left := time.Duration(1<<63 - 1)
@@ -219,44 +258,68 @@ func (c *call) plan(a Attempt, h http.Header, now time.Time) (wait time.Duration
 	if limit := min(left, c.policy.MaxRetryAfter); asked > limit {
 		f.stop = &RetryAfterError{Wait: asked, Limit: limit}
 		f.reason = f.stop.Error()
-		return 0, false
+		return 0, false, false
 	}
 	if a.Wire.Known && a.Wire.Sent == 0 && a.Wire.Reused {
 		// A connection that had died while idle says nothing about the
 		// server, and is gone now: there is nothing to wait for.
 		wait = 0
 	} else {
-		wait = f.backoff.next(asked, c.random)
+		wait = f.backoff.next(asked, a.Decision.Throttled, c.random)
+		wait = c.policy.hinted(wait, h)
 	}
 	if wait >= left {
 		f.stop = &DeadlineError{Wait: wait, Left: left}
 		f.reason = f.stop.Error()
-		return 0, false
+		return 0, false, false
+	}
+	paid, refusal := c.bucket.take(a.Decision)
+	if refusal != nil {
+		f.stop = refusal
+		f.reason = refusal.Error()
+		return 0, false, false
 	}
 	if !c.tally.take(1) {
 		f.reason = "no attempt left"
-		return 0, false
+		return 0, false, false
 	}
-	return wait, true
+	f.paid = paid
+	return wait, true, false
 }
 
 // sleep waits as settle has decided. It reports false when the call's context
 // ended instead.
 func (c *call) sleep() bool {
 	f := c.failures
-	timer := time.NewTimer(f.attempts[len(f.attempts)-1].Wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-c.ctx.Done():
+	last := f.attempts[len(f.attempts)-1]
+	if last.Offline {
+		return c.awaitNetwork(last.Wait)
 	}
-	// Both may have been ready: no attempt after the end of the context.
-	if c.ctx.Err() != nil {
-		f.reason = "the call's context has ended while waiting"
-		c.fail()
-		return false
+	return c.pause(last.Wait)
+}
+
+// pause waits for d. It reports false when the call's context ended instead.
+func (c *call) pause(d time.Duration) bool {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.ctx.Done():
+		}
 	}
-	return true
+	return c.goesOn()
+}
+
+// goesOn reports whether the call's context still stands after a wait: it and
+// the wait may have ended together, and there is no attempt after the end.
+func (c *call) goesOn() bool {
+	if c.ctx.Err() == nil {
+		return true
+	}
+	c.failures.reason = "the call's context has ended while waiting"
+	c.fail()
+	return false
 }
 
 // refuse ends a call for a reason that is no attempt's.

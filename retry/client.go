@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"io"
 	"net/http"
 	"net/url"
 )
@@ -110,17 +111,7 @@ func (e *engine) roundTrip(
 		if err != nil {
 			return nil, c.refuse("GetBody failed", nil, &BodyError{Err: c.record().last, Cause: err})
 		}
-		t := c.try(base)
-		r := req
-		if !own || key != "" || shows(hc) {
-			r = req.WithContext(&t.ctx)
-			r.Body = body
-			r.Header = header
-			if hc != nil && hc.Jar != nil {
-				r.Header = header.Clone() // http.Client writes cookies into it
-			}
-		}
-		resp, err := t.do(r, hc)
+		t, resp, err := c.send(outgoing{header, body, own && key == ""}, hc, base)
 		if err != nil {
 			resp = nil // of a refused redirect: closed already
 			if t.watch.exhausted() {
@@ -137,6 +128,9 @@ func (e *engine) roundTrip(
 		if err == nil && consume != nil && status/100 == 2 {
 			consumed = true
 			err = consume(resp, t.end)
+		}
+		if err == nil && c.renews(status) {
+			keepBody(resp) // the refresh may need the connection
 		}
 		again := c.settle(t, status, h, err)
 		switch {
@@ -165,6 +159,51 @@ func (e *engine) roundTrip(
 			return resp, nil
 		}
 	}
+}
+
+// An outgoing is what an attempt sends.
+type outgoing struct {
+	header    http.Header
+	body      io.ReadCloser
+	unchanged bool // both are those of the caller's request
+}
+
+// send makes an attempt.
+func (c *call) send(out outgoing, hc *http.Client, base http.RoundTripper) (*try, *http.Response, error) {
+	if c.hedges() {
+		return c.sendHedged(out, hc, base)
+	}
+	t := c.try(base)
+	resp, err := t.do(c.request(t, out, hc), hc)
+	return t, resp, err
+}
+
+// request returns the request of the attempt t: that of the caller, if it can be
+// sent as it is.
+func (c *call) request(t *try, out outgoing, hc *http.Client) *http.Request {
+	set := ""
+	if c.tokens != nil {
+		set = c.req.Header.Get("Authorization")
+		if t.authorization = c.authorization; t.authorization == "" {
+			t.authorization = c.tokens.authorization(set)
+		}
+	}
+	if out.unchanged && t.authorization == set && !shows(hc) {
+		return c.req
+	}
+	r := c.req.WithContext(&t.ctx)
+	r.Body = out.body
+	r.Header = out.header
+	if t.authorization != set || hc != nil && hc.Jar != nil {
+		// http.Client writes cookies into it.
+		if r.Header = out.header.Clone(); r.Header == nil {
+			r.Header = make(http.Header)
+		}
+	}
+	if t.authorization != set {
+		r.Header.Set("Authorization", t.authorization)
+	}
+	return r
 }
 
 // shows reports whether hc does more with a request than to send it, so that

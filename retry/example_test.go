@@ -175,5 +175,5 @@ func ExampleWithLogger() {
 
 func ExamplePolicy_String() {
 	fmt.Println(retry.AdditivePreset())
-	// Output: 4 attempts, 1s ×2 up to 30s, additive jitter of 500ms, attempt timeout 10s, Retry-After up to 2m0s
+	// Output: 4 attempts, 1s ×2 up to 30s, additive jitter of 500ms, attempt timeout 10s, Retry-After up to 2m0s, budget of 100, 1 a retry, 0.1 back a success
 }

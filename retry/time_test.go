@@ -270,7 +270,9 @@ func TestConcurrentUse(t *testing.T) {
 	rt := roundTripper(func(req *http.Request) (*http.Response, error) {
 		return nil, errReset
 	})
-	c := newClient(t, instant, rt)
+	p := instant
+	p.Budget = retry.NoBudget()
+	c := newClient(t, p, rt)
 	done := make(chan int)
 	for range 20 {
 		go func() {

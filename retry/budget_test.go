@@ -247,7 +247,7 @@ func TestBudgetHolds(t *testing.T) {
 					retries++
 				}
 			}))
-			if got := b.Tokens(); got < 0 || got > budget.Capacity {
+			if got := b.Tokens(); got < 0 || got > budget.Capacity+1e-9 {
 				r.Fatalf("%v tokens of %v", got, budget.Capacity)
 			}
 		}

@@ -57,15 +57,15 @@ func (c *attemptContext) make() *realContext {
 		return r
 	}
 	r := new(realContext)
-	if c.timeout > 0 {
+	if c.timeout > 0 && !c.ended.Load() {
 		r.Context, r.cancel = context.WithDeadlineCause(c.Context, c.deadline(), &TimeoutError{"attempt", c.timeout})
 	} else {
 		r.Context, r.cancel = context.WithCancel(c.Context)
 	}
-	if c.ended.Load() {
+	c.real.Store(r)
+	if c.ended.Load() { // after Store, as end looks the other way round
 		r.cancel()
 	}
-	c.real.Store(r)
 	return r
 }
 

@@ -127,6 +127,7 @@ func TestHedgedResponseThatComesTooLate(t *testing.T) {
 		}
 		resp.Body.Close()
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		for range 2 {
 			if b := <-bodies; !b.closed {
 				t.Error("a body is left open")

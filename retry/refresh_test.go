@@ -269,3 +269,34 @@ func TestRefreshOverTheOnlyConnection(t *testing.T) {
 		resp.Body.Close()
 	})
 }
+
+// A call that is refused after another has got a new token takes that one.
+func TestLateRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &guarded{valid: "new"}
+		refreshes := 0
+		rt := roundTripper(func(req *http.Request) (*http.Response, error) {
+			resp, err := g.RoundTrip(req)
+			if req.URL.Path == "/slow" {
+				time.Sleep(time.Second)
+			}
+			return resp, err
+		})
+		c := newClient(t, retry.Policy{}, rt, retry.WithTokenRefresh(func(context.Context) (string, error) { refreshes++; return "new", nil }))
+		var wg sync.WaitGroup
+		for _, path := range []string{"slow", "fast"} {
+			wg.Go(func() {
+				resp, err := c.Do(request(t, t.Context(), "GET", "http://server/"+path, nil))
+				if err != nil || resp.StatusCode != 200 {
+					t.Errorf("%s: %v, %v", path, resp, err)
+					return
+				}
+				resp.Body.Close()
+			})
+		}
+		wg.Wait()
+		if refreshes != 1 || g.refused != 2 {
+			t.Errorf("%d refreshes, %d refused", refreshes, g.refused)
+		}
+	})
+}

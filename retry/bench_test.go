@@ -3,6 +3,8 @@ package retry_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +61,28 @@ func BenchmarkHappyPath(b *testing.B) {
 			compare(b, bare, c.Do)
 		})
 	}
+}
+
+// BenchmarkOverTCP is the same over a connection to a server in this process,
+// where the exchange itself is what takes the time.
+func BenchmarkOverTCP(b *testing.B) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
+	defer server.Close()
+	to := func(do func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
+		u, err := url.Parse(server.URL)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return func(req *http.Request) (*http.Response, error) {
+			req.URL = u
+			return do(req)
+		}
+	}
+	c, err := retry.NewClient(retry.Policy{}, retry.WithTransport(server.Client().Transport))
+	if err != nil {
+		b.Fatal(err)
+	}
+	compare(b, to(server.Client().Do), to(c.Do))
 }
 
 // compare makes calls in two ways by turns and reports the second against the

@@ -92,6 +92,22 @@ func TestExpiredToken(t *testing.T) {
 	}
 }
 
+// The attempt that was refused is none of those that the policy allows.
+func TestExpiredTokenIsNoRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &answers{outcomes: []any{503, 401, 503, 200}}
+		c := newClient(t, retry.Policy{MaxAttempts: 3}, a, retry.WithTokenRefresh(func(context.Context) (string, error) { return "new", nil }))
+		if e := call(t, c, t.Context(), "GET"); e != nil || a.calls != 4 {
+			t.Errorf("%d attempts: %v", a.calls, e)
+		}
+		a = &answers{outcomes: []any{503, 401, 503, 503, 200}}
+		c = newClient(t, retry.Policy{MaxAttempts: 3}, a, retry.WithTokenRefresh(func(context.Context) (string, error) { return "new", nil }))
+		if e := call(t, c, t.Context(), "GET"); e == nil || a.calls != 4 {
+			t.Errorf("%d attempts: %v", a.calls, e)
+		}
+	})
+}
+
 func TestNewTokenIsRefusedToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &guarded{valid: "never"}

@@ -22,7 +22,6 @@ var (
 type outage struct {
 	answers
 	ends   time.Time
-	err    error
 	probes int
 }
 

@@ -309,6 +309,7 @@ func TestLateRefusal(t *testing.T) {
 				}
 				resp.Body.Close()
 			})
+			synctest.Wait() // the slow one has been refused, and does not know it yet
 		}
 		wg.Wait()
 		if refreshes != 1 || g.refused != 2 {

@@ -75,7 +75,7 @@ func (t *try) release() {
 // It keeps net/http from sending requests again on its own where it cannot
 // know that this is safe, and marks the hops of a redirect.
 func (t *try) RoundTrip(req *http.Request) (*http.Response, error) {
-	_, exact := t.base.(*http.Transport)
+	exact := leadsToHTTP(t.base)
 	r := &t.req
 	if t.watch.beginHop(exact) > 1 {
 		r = new(http.Request) // the transport may still be using the other

@@ -39,6 +39,7 @@ type fileScenario struct {
 
 type fileServer struct {
 	Keys keyMode `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
+	TLS  bool    `yaml:"tls,omitempty" doc:"it speaks HTTPS, with a certificate that is made for the run and that clients are told to trust"`
 }
 
 // fileCall is one group of calls.
@@ -105,7 +106,7 @@ type fileMatrix map[string]any
 func (f *fileScenario) scenario(family string) Scenario {
 	s := Scenario{
 		Name: family + "/" + f.Name, Summary: f.Summary, Rule: string(f.Rule), Source: f.Source,
-		Labels: f.Labels, Why: f.Why, Server: Server{Keys: KeyMode(f.Server.Keys)},
+		Labels: f.Labels, Why: f.Why, Server: Server{Keys: KeyMode(f.Server.Keys), TLS: f.Server.TLS},
 		Faults: plain(f.Faults), Connection: faults.ConnState(f.Connection), Settle: time.Duration(f.Settle),
 		Expect: Expect{
 			OK: f.Expect.OK, MinAttempts: f.Expect.Attempts.min, MaxAttempts: f.Expect.Attempts.max,

@@ -49,6 +49,7 @@ func formOf(s Scenario, name string) fileScenario {
 	if s.Server.Keys != Honour {
 		f.Server.Keys = keyMode(s.Server.Keys)
 	}
+	f.Server.TLS = s.Server.TLS
 	for _, w := range s.Worlds {
 		f.Worlds = append(f.Worlds, world(w))
 	}

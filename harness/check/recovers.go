@@ -88,22 +88,28 @@ func retryable(a *history.Attempt) bool {
 		return false
 	}
 	switch a.FaultName {
-	case "connection_reset", "empty_response", "truncated_body":
+	case "connection_reset", "empty_response", "truncated_body", "close_at_accept":
 		return true
 	}
-	return false
+	return passing(a)
+}
+
+// passing reports whether a failed before there was a connection, in a way that may pass: whatever the method, a
+// repeat cannot do twice what was not done once.
+func passing(a *history.Attempt) bool {
+	return a.FaultName == "connect_refused" || a.FaultName == "dns_temporary"
 }
 
 // couldRecover reports whether one more attempt of a failed call was called for.
 func couldRecover(h *history.History, c *history.Call, allowed int) bool {
 	a := c.Last()
-	n := len(c.Attempts)
+	n := len(c.Made())
 	switch {
 	case a == nil || !c.Returned || c.Cancelled() || c.Outcome.Panic != "":
 		return false
 	case !retryable(a) || n >= allowed:
 		return false
-	case !c.Idempotent() && !licensed(c, a) && a.Status != 429:
+	case !c.Idempotent() && !licensed(c, a) && a.Status != 429 && !passing(a):
 		return false
 	}
 	next := succeedsAt(c)

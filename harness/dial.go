@@ -1,0 +1,189 @@
+package harness
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/retrychaos/retrychaos/faults"
+	"github.com/retrychaos/retrychaos/harness/history"
+	"github.com/retrychaos/retrychaos/harness/server"
+	"github.com/retrychaos/retrychaos/harness/world"
+)
+
+// serverName is the server's host name where the scenario is about making connections: names that end in
+// .test exist nowhere else (RFC 6761 §6.2).
+const serverName = "server.test"
+
+// dialer is the client's way to the server, and the place where faults of a connection strike.
+//
+// They are claimed for the call whose RoundTrip causes the dial: net/http hands the values of a request's
+// context to DialContext, though not its end. A dial without such a value (a client with a transport of its
+// own, the warming of a connection) belongs to no call, and meets nothing.
+type dialer struct {
+	net    *world.Network
+	srv    *server.Server
+	addr   string            // the server's address, host and port
+	broken *faults.Dialer    // nil where the scenario has no fault of a connection
+	tls    *tls.Config       // for clients; nil where the server speaks no TLS
+	ca     *faults.Authority // behind tls; also for a command that is told of one in any case
+}
+
+// newDialer opens what the scenario needs for its connections. l is the server's listener; the returned one
+// is the one to serve on.
+func (d *drive) newDialer(n *world.Network, srv *server.Server, l net.Listener) (*dialer, net.Listener, error) {
+	out := &dialer{net: n, srv: srv, addr: l.Addr().String()}
+	if d.scenario.Server.TLS || d.client.trusts {
+		ca, err := faults.NewAuthority(serverName)
+		if err != nil {
+			return nil, l, err
+		}
+		out.ca = ca
+	}
+	if d.scenario.Server.TLS {
+		out.tls = &tls.Config{RootCAs: out.ca.Pool()}
+		l = tls.NewListener(l, out.ca.Server())
+	}
+	if d.scenario.Meets(faults.LevelConnection) {
+		broken, err := faults.NewDialer(n, out.ca)
+		if err != nil {
+			return nil, l, err
+		}
+		out.broken = broken
+	}
+	return out, l, nil
+}
+
+// baseURL is how clients name the server. A process resolves names by itself, and gets the address.
+func (d *dialer) baseURL(process bool) string {
+	scheme := "http"
+	if d.tls != nil {
+		scheme = "https"
+	}
+	host, port, _ := net.SplitHostPort(d.addr)
+	if !process && (d.tls != nil || d.broken != nil) {
+		host = serverName
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// close ends the connections that the faults have left hanging.
+func (d *dialer) close() error {
+	if d.broken == nil {
+		return nil
+	}
+	return d.broken.Close()
+}
+
+// DialContext connects to addr; see world.Network.DialContext.
+func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return d.net.DialContext(ctx, network, addr)
+	}
+	if host == serverName {
+		_, ours, _ := net.SplitHostPort(d.addr)
+		if port != ours {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: &net.AddrError{Err: "the server is not at this port", Addr: addr}}
+		}
+		addr = d.addr
+	}
+	if addr == d.addr && d.broken != nil {
+		if t, ok := ctx.Value(trailKey{}).(*trail); ok {
+			if c, err, struck := t.dial(ctx, d, network, host); struck {
+				return c, err
+			}
+		}
+	}
+	return d.net.DialContext(ctx, network, addr)
+}
+
+// A trail is what a RoundTrip leaves in its context for the dials that it causes.
+type trail struct {
+	rec  *recorder
+	trip *history.Trip
+	want server.Dial
+
+	// Of the last dial that met a fault, under rec.mu.
+	claim *server.Claim
+	peer  string   // the client's address, once there is a connection
+	conn  net.Conn // the connection
+	unmet bool
+}
+
+type trailKey struct{}
+
+// dial lets the fault strike that is planned for the call's next attempt; struck is false if there is none.
+func (t *trail) dial(ctx context.Context, d *dialer, network, host string) (_ net.Conn, _ error, struck bool) {
+	want := t.want
+	t.rec.mu.Lock()
+	want.Again = len(t.trip.Peers) > 0
+	t.rec.mu.Unlock()
+	claim, capped := d.srv.ClaimDial(want)
+	if capped {
+		// Whoever loops without end is stopped here, in whatever clock it runs.
+		select {
+		case <-d.srv.Closing():
+		case <-ctx.Done():
+		}
+		return nil, errCapped, true
+	}
+	if claim == nil {
+		return nil, nil, false
+	}
+	t.rec.mu.Lock()
+	t.claim, t.peer, t.conn, t.unmet = claim, "", nil, false
+	t.rec.mu.Unlock()
+	c, err := d.broken.Dial(ctx, network, host, claim.Fault, claim.Tell())
+	if err != nil {
+		return nil, err, true
+	}
+	peer := c.LocalAddr().String()
+	claim.Connected(peer)
+	t.rec.mu.Lock()
+	defer t.rec.mu.Unlock()
+	if t.claim == claim {
+		t.peer, t.conn = peer, c
+		if t.unmet {
+			_ = c.Close()
+		}
+	}
+	return c, nil, true
+}
+
+var errCapped = errors.New("the call has reached the harness's cap on attempts")
+
+// got compares the connection that the RoundTrip has been given with the one that was broken for it. Where
+// another one had become free in the meantime, the broken one must not be left to a call that has nothing to
+// do with it. Callers hold rec.mu.
+func (t *trail) got(peer string) {
+	if t.claim == nil || t.unmet || t.peer == peer {
+		return
+	}
+	t.unmet = true
+	t.claim.Unmet()
+	if t.conn != nil {
+		_ = t.conn.Close()
+	}
+}
+
+// ended notes that the RoundTrip is over. net/http may go on with its dial for a time. Callers hold rec.mu.
+func (t *trail) ended() {
+	if t.claim != nil {
+		t.claim.Over()
+	}
+}
+
+// keyOf returns the idempotency key of a request, whatever the spelling of the field's name.
+func keyOf(h http.Header) string {
+	var lines []string
+	for name, values := range h {
+		if strings.EqualFold(name, "Idempotency-Key") {
+			lines = append(lines, values...)
+		}
+	}
+	return strings.Join(lines, ", ")
+}

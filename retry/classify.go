@@ -174,6 +174,10 @@ func classifyError(err error, wire Wire) Decision {
 		return Decision{CategoryTransport, Unknown, "the connection failed before a response"}
 	case wire.Known && wire.Reused:
 		return Decision{CategoryTransport, NotProcessed, "an idle connection had closed; nothing was sent"}
+	case wire.Known && wire.Connected:
+		// Neither has it one for a connection that the server closes right
+		// after it was made.
+		return Decision{CategoryTransport, NotProcessed, "the connection closed before anything was sent"}
 	}
 	return Decision{CategoryUnknown, Final, "unknown error"}
 }

@@ -19,6 +19,7 @@ type Wire struct {
 	Sent      int  // requests of which at least a part was handed to a connection
 	Nested    int  // attempts, after the first, that a retrier below has made
 	FirstByte bool // a byte of a response arrived for the last of them
+	Connected bool // there was a connection for the last of them
 	Reused    bool // the last connection had served other requests before
 }
 
@@ -60,6 +61,7 @@ func (w *watch) trace(ctx context.Context) context.Context {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.wire.Known = true
+			w.wire.Connected = false
 			// net/http asks for another connection within one RoundTrip only
 			// to send the request again. Other transports may have reasons of
 			// their own, such as a digest handshake.
@@ -71,6 +73,7 @@ func (w *watch) trace(ctx context.Context) context.Context {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.wire.Known = true
+			w.wire.Connected = true
 			w.wire.Reused = info.Reused
 			w.wire.FirstByte = false
 			w.onConn = false

@@ -106,12 +106,15 @@ type trail struct {
 	rec  *recorder
 	trip *history.Trip
 	want server.Dial
+	tls  bool // of the server
 
 	// Of the last dial that met a fault, under rec.mu.
 	claim *server.Claim
 	peer  string   // the client's address, once there is a connection
 	conn  net.Conn // the connection
-	unmet bool
+	met   bool     // the RoundTrip was given it
+	unmet bool     // the RoundTrip was given another
+	done  bool     // the RoundTrip is over
 }
 
 type trailKey struct{}
@@ -135,7 +138,7 @@ func (t *trail) dial(ctx context.Context, d *dialer, network, host string) (_ ne
 		return nil, nil, false
 	}
 	t.rec.mu.Lock()
-	t.claim, t.peer, t.conn, t.unmet = claim, "", nil, false
+	t.claim, t.peer, t.conn, t.met, t.unmet = claim, "", nil, false, false
 	t.rec.mu.Unlock()
 	c, err := d.broken.Dial(ctx, network, host, claim.Fault, claim.Tell())
 	if err != nil {
@@ -147,33 +150,43 @@ func (t *trail) dial(ctx context.Context, d *dialer, network, host string) (_ ne
 	defer t.rec.mu.Unlock()
 	if t.claim == claim {
 		t.peer, t.conn = peer, c
-		if t.unmet {
-			_ = c.Close()
-		}
+		t.discard()
 	}
 	return c, nil, true
 }
 
 var errCapped = errors.New("the call has reached the harness's cap on attempts")
 
-// got compares the connection that the RoundTrip has been given with the one that was broken for it. Where
-// another one had become free in the meantime, the broken one must not be left to a call that has nothing to
-// do with it. Callers hold rec.mu.
+// got compares the connection that the RoundTrip has been given with the one that was broken for it: another
+// one may have become free in the meantime. Callers hold rec.mu.
 func (t *trail) got(peer string) {
-	if t.claim == nil || t.unmet || t.peer == peer {
-		return
-	}
-	t.unmet = true
-	t.claim.Unmet()
-	if t.conn != nil {
-		_ = t.conn.Close()
+	switch {
+	case t.claim == nil || t.met || t.unmet:
+	case t.peer == peer:
+		t.met = true
+	default:
+		t.unmet = true
+		t.claim.Unmet()
+		t.discard()
 	}
 }
 
 // ended notes that the RoundTrip is over. net/http may go on with its dial for a time. Callers hold rec.mu.
 func (t *trail) ended() {
+	t.done = true
 	if t.claim != nil {
 		t.claim.Over()
+		t.discard()
+	}
+}
+
+// discard closes a broken connection that its RoundTrip does not wait for any more. net/http would keep it for
+// another call, which has nothing to do with it. A connection in its TLS handshake is left alone, unless it is
+// unmet: no other call can get it, and how long net/http holds on to it is a fact of the client's side. Callers
+// hold rec.mu.
+func (t *trail) discard() {
+	if t.conn != nil && (t.unmet || t.done && !t.met && !t.tls) {
+		_ = t.conn.Close()
 	}
 }
 

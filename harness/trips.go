@@ -125,7 +125,7 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.rec.mu.Lock()
 	c.trips = append(c.trips, trip)
 	t.rec.mu.Unlock()
-	trail := &trail{rec: t.rec, trip: trip, want: server.Dial{Path: req.URL.Path, Method: req.Method, Key: keyOf(req.Header)}}
+	trail := &trail{rec: t.rec, trip: trip, want: server.Dial{Path: req.URL.Path, Method: req.Method, Key: keyOf(req.Header)}, tls: req.URL.Scheme == "https"}
 	ctx := context.WithValue(req.Context(), trailKey{}, trail)
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {

@@ -65,7 +65,9 @@ func TestValidateRefusesLiterals(t *testing.T) {
 		{func(s *Scenario) { s.Worlds = []World{"mars"}; s.Why = "w" }, `unknown world "mars"`},
 		{func(s *Scenario) { s.Server.Keys = "maybe" }, `server.keys: unknown key mode "maybe"`},
 		{func(s *Scenario) { s.Draw = &faults.Draw{P: 1, Faults: []faults.Fault{{Name: "tls_bad_certificate"}}} }, "draw.faults[0]: "},
-		{func(s *Scenario) { s.Storms = []faults.Storm{{To: 1, Fault: faults.Fault{Name: "tls_handshake_failure"}}} }, "storms[0].fault: "},
+		{func(s *Scenario) {
+			s.Storms = []faults.Storm{{To: 1, Fault: faults.Fault{Name: "tls_handshake_failure"}}}
+		}, "storms[0].fault: "},
 		{func(s *Scenario) { s.Calls[0].Faults = []faults.Fault{{Name: "tls_version_refused"}} }, "calls[0].faults[0]: "},
 		{func(s *Scenario) { s.Connection = "new" }, `connection: unknown connection "new"`},
 		{func(s *Scenario) { s.Draw = &faults.Draw{P: 0.5} }, "draw.faults: a draw needs faults to draw from"},

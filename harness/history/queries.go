@@ -144,7 +144,7 @@ func (c *Call) LastActivity() time.Duration {
 // TripOf returns the trip that made attempt a, or nil where the two sides cannot be matched for certain:
 // they are matched in order, and only if there are as many trips as attempts that are not hidden.
 func (c *Call) TripOf(a *Attempt) *Trip {
-	if len(c.Trips) == 0 || len(c.Trips) != len(c.Made())-c.HiddenAttempts() {
+	if len(c.Trips) == 0 || a.Unmet || len(c.Trips) != len(c.Made())-c.HiddenAttempts() {
 		return nil
 	}
 	i := -1

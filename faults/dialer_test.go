@@ -386,3 +386,57 @@ func TestAuthority(t *testing.T) {
 		l.Close()
 	})
 }
+
+// TestWireThroughTLS shows to a raw TLS client that what strikes at a request does so through TLS as well: an end in
+// order is close_notify, a reset is one of the connection below, and silence is silence. The bytes of the answer
+// are the same.
+func TestWireThroughTLS(t *testing.T) {
+	for _, p := range proofs() {
+		for _, phase := range p.phases {
+			f := p.fault(t, phase)
+			switch {
+			case !slices.Contains([]string{"hang", "empty_response", "connection_reset", "truncated_body", "stall_body", "latency"}, f.Name):
+				continue
+			case phase == late:
+				continue
+			}
+			t.Run(key(f), func(t *testing.T) {
+				inBoth(t, func(t *testing.T, n *world.Network) {
+					ca, err := faults.NewAuthority(serverName)
+					if err != nil {
+						t.Fatal(err)
+					}
+					l, err := n.Listen()
+					if err != nil {
+						t.Fatal(err)
+					}
+					r, stop := serveRig(t, n, tls.NewListener(l, ca.Server()), f)
+					defer stop()
+					c := tls.Client(r.dial(), &tls.Config{RootCAs: ca.Pool(), ServerName: serverName})
+					defer c.Close()
+					wait := patience
+					if p.end == silence {
+						wait = quiet
+					}
+					got, end := r.exchange(c, rawRequest, wait)
+					effect := "0"
+					if phase == after || f.Name == "latency" {
+						effect = "1"
+					}
+					a, want := dissect(t, got), strings.ReplaceAll(p.body, "#", effect)
+					wantEnd := p.end
+					if wantEnd == keep {
+						wantEnd = silence
+					}
+					if a.line != p.line || a.body != want || end != wantEnd {
+						t.Errorf("%q %q, then %s; want %q %q, then %s", a.line, a.body, end, p.line, want, wantEnd)
+					}
+					c.Close()
+					if find(t, r.events(), "delivered") < 0 || r.result != nil {
+						t.Errorf("not delivered: %v", r.result)
+					}
+				})
+			})
+		}
+	}
+}

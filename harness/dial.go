@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/harness/history"
@@ -21,11 +22,14 @@ const serverName = "server.test"
 // dialer is the client's way to the server, and the place where faults of a connection strike.
 //
 // They are claimed for the call whose RoundTrip causes the dial: net/http hands the values of a request's
-// context to DialContext, though not its end. A dial without such a value (a client with a transport of its
-// own, the warming of a connection) belongs to no call, and meets nothing.
+// context to DialContext, though not its end. A client with a transport of its own makes no RoundTrip that the
+// harness sees; its dials are claimed for the call whose context they carry. A dial of no call meets nothing,
+// which is a fault of the harness where it was meant to, but for the warming of a connection.
 type dialer struct {
 	net    *world.Network
 	srv    *server.Server
+	rec    *recorder
+	orphan func()            // called for a dial that belongs to no call, where faults of a connection are planned
 	addr   string            // the server's address, host and port
 	broken *faults.Dialer    // nil where the scenario has no fault of a connection
 	tls    *tls.Config       // for clients; nil where the server speaks no TLS
@@ -34,8 +38,11 @@ type dialer struct {
 
 // newDialer opens what the scenario needs for its connections. l is the server's listener; the returned one
 // is the one to serve on.
-func (d *drive) newDialer(n *world.Network, srv *server.Server, l net.Listener) (*dialer, net.Listener, error) {
-	out := &dialer{net: n, srv: srv, addr: l.Addr().String()}
+func (d *drive) newDialer(n *world.Network, srv *server.Server, rec *recorder, l net.Listener) (*dialer, net.Listener, error) {
+	out := &dialer{net: n, srv: srv, rec: rec, addr: l.Addr().String()}
+	out.orphan = sync.OnceFunc(func() {
+		d.finding(history.FindingHarness, "the client connects without the context of a call: faults of connections cannot be claimed")
+	})
 	if d.scenario.Server.TLS || d.client.trusts {
 		ca, err := faults.NewAuthority(serverName)
 		if err != nil {
@@ -92,7 +99,7 @@ func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 		addr = d.addr
 	}
 	if addr == d.addr && d.broken != nil {
-		if t, ok := ctx.Value(trailKey{}).(*trail); ok {
+		if t := d.trailOf(ctx); t != nil {
 			if c, err, struck := t.dial(ctx, d, network, host); struck {
 				return c, err
 			}
@@ -117,7 +124,27 @@ type trail struct {
 	done  bool     // the RoundTrip is over
 }
 
-type trailKey struct{}
+// Keys of contexts: trailKey's value is the *trail of a RoundTrip, callKey's the server.Dial that a call makes as far
+// as is known without one, and warmKey's says that a connection is being warmed.
+type (
+	trailKey struct{}
+	callKey  struct{}
+	warmKey  struct{}
+)
+
+// trailOf returns the trail that a dial belongs to, or nil.
+func (d *dialer) trailOf(ctx context.Context) *trail {
+	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
+		return t
+	}
+	if want, ok := ctx.Value(callKey{}).(server.Dial); ok {
+		return &trail{rec: d.rec, trip: &history.Trip{}, want: want, tls: d.tls != nil}
+	}
+	if ctx.Value(warmKey{}) == nil {
+		d.orphan()
+	}
+	return nil
+}
 
 // dial lets the fault strike that is planned for the call's next attempt; struck is false if there is none.
 func (t *trail) dial(ctx context.Context, d *dialer, network, host string) (_ net.Conn, _ error, struck bool) {

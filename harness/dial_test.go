@@ -177,29 +177,43 @@ func TestUnmet(t *testing.T) {
 	}
 }
 
-// TestOwnTransport: a client that dials by itself is known by no call, and meets no fault of a connection; but
-// it reaches the server, also through TLS.
+// TestOwnTransport: a client that dials by itself meets faults of a connection where its dials carry the context of a
+// call. Where they do not, nothing can be claimed, which is nobody's fault but the harness's.
 func TestOwnTransport(t *testing.T) {
-	own := harness.Client{Name: "own", New: func(env harness.Env) (harness.Caller, error) {
-		tr := &http.Transport{DialContext: env.DialContext, TLSClientConfig: env.TLS, DisableKeepAlives: true}
-		return harness.CallerFunc(func(ctx context.Context, call harness.Call) harness.Outcome {
-			req, err := call.Request(ctx)
-			if err != nil {
-				return harness.Outcome{Err: err}
-			}
-			resp, err := tr.RoundTrip(req)
-			return harness.Receive(call, resp, err)
-		}), nil
-	}}
+	own := func(with func(context.Context) context.Context) harness.Client {
+		return harness.Client{Name: "own", Declared: history.Declared{MaxAttempts: 1}, New: func(env harness.Env) (harness.Caller, error) {
+			tr := &http.Transport{DialContext: env.DialContext, TLSClientConfig: env.TLS, DisableKeepAlives: true}
+			return harness.CallerFunc(func(ctx context.Context, call harness.Call) harness.Outcome {
+				req, err := call.Request(with(ctx))
+				if err != nil {
+					return harness.Outcome{Err: err}
+				}
+				resp, err := tr.RoundTrip(req)
+				return harness.Receive(call, resp, err)
+			}), nil
+		}}
+	}
+	bound := own(func(ctx context.Context) context.Context { return ctx })
+	loose := own(func(context.Context) context.Context { return context.Background() })
+	no := false
 	for _, w := range bothWorlds {
 		for _, s := range []scenarios.Scenario{
-			scenario(t, scenarios.Group{Method: "GET"}, "connect_refused"),
+			scenario(t, scenarios.Group{Key: true}, "connect_refused"),
 			secure(t, scenarios.Group{Method: "GET"}, "tls_bad_certificate"),
 		} {
-			res := harness.Runner{World: w}.One(t, own, s)
-			if c := res.History.Calls[0]; faultsOf(c) != "ok" || !c.Outcome.OK {
+			s.Expect.OK = &no
+			res := harness.Runner{World: w}.One(t, bound, s)
+			if c := res.History.Calls[0]; res.Status != check.Pass || faultsOf(c) != s.Faults[0].String() || c.Outcome.OK || len(c.Trips) != 0 {
 				t.Errorf("%s: %s", w, res.Explain(check.May))
 			}
+			res = harness.Runner{World: w}.One(t, loose, s)
+			if c := res.History.Calls[0]; res.Status != check.Unknown || len(res.Findings) != 1 || faultsOf(c) != "ok" || !c.Outcome.OK {
+				t.Errorf("%s: %s", w, res.Explain(check.May))
+			}
+		}
+		s := secure(t, scenarios.Group{Method: "GET"}, "503")
+		if res := (harness.Runner{World: w}).One(t, loose, s); len(res.Findings) > 0 || faultsOf(res.History.Calls[0]) != "503" {
+			t.Errorf("%s: %s", w, res.Explain(check.May))
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (d *drive) run(net *world.Network) {
 		d.finding(history.FindingHarness, "listening: %v", err)
 		return
 	}
-	dial, l, err := d.newDialer(net, srv, l)
+	dial, l, err := d.newDialer(net, srv, rec, l)
 	if err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 		return
@@ -179,6 +179,7 @@ func (d *drive) call(j *job) {
 		defer timer.Stop()
 	}
 	d.rec.begin(j.id, g.Deadline, g.CancelAfter)
+	ctx = context.WithValue(ctx, callKey{}, j.dial)
 	d.rec.finish(j.id, perform(ctx, j.caller, j.call))
 }
 
@@ -277,7 +278,11 @@ func (f *fleet) instance() (Caller, error) {
 
 // warmUp leaves one idle connection in the transport's pool.
 func (f *fleet) warmUp(t *tripper) error {
-	resp, err := (&http.Client{Transport: t}).Get(f.baseURL + server.WarmPath)
+	req, err := http.NewRequestWithContext(context.WithValue(context.Background(), warmKey{}, true), http.MethodGet, f.baseURL+server.WarmPath, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := (&http.Client{Transport: t}).Do(req)
 	if err != nil {
 		return fmt.Errorf("warming a connection: %w", err)
 	}

@@ -99,6 +99,8 @@ func TestUnarrivedRequests(t *testing.T) {
 	table(t, bodyIntact, []row{{"no body arrived", run(call("c1", dial(0, "connect_refused"), try(s, "ok"))), Pass, "1 attempt,"}})
 	table(t, keyStable, []row{
 		{"one key", run(with(call("c1", dial(0, "connect_refused"), try(s, "ok")), keyed)), Pass, ""},
+		{"unknown to the base transport", run(with(call("c1", try(s, "ok", key("k")), dial(2*s, "connect_refused")), func(c *history.Call) { c.Keyed = true })), Pass, ""},
+		{"nothing known at all", run(with(call("c1", dial(s, "connect_refused")), func(c *history.Call) { c.Keyed = true })), Skipped, ""},
 		{"a new key", run(with(call("c1", dial(0, "connect_refused", key("other")), try(s, "ok")), keyed)), Fail, "carried 2 keys"},
 	})
 	five := call("c1", try(0, "503"), try(s, "503"), try(2*s, "503"), dial(3*s, "accept_hang", unmet), try(3*s, "503"))

@@ -88,12 +88,11 @@ func TestConnectionFaults(t *testing.T) {
 	} {
 		t.Run(strings.NewReplacer(" ", "-", "=", "-").Replace(tc.fault+"-"+tc.method), func(t *testing.T) {
 			g := scenarios.Group{Method: tc.method, Deadline: 20 * time.Second}
-			s := scenario(t, g, "ok")
+			plan := scenario
 			if tc.tls {
-				s = secure(t, g, tc.fault, "ok")
-			} else {
-				s = scenario(t, g, tc.fault, "ok")
+				plan = secure
 			}
+			s := plan(t, g, tc.fault, "ok")
 			for _, w := range bothWorlds {
 				res := harness.Runner{World: w, Level: check.May}.One(t, quick(), s)
 				c := res.History.Calls[0]

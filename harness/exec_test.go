@@ -3,6 +3,7 @@ package harness_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -46,7 +47,7 @@ func fetch(method, url, cacert string) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		return &http.ProtocolError{ErrorString: resp.Status}
+		return errors.New(resp.Status)
 	}
 	return nil
 }

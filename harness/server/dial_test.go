@@ -94,7 +94,11 @@ func TestClaimDialIsCapped(t *testing.T) {
 			t.Errorf("dial %d: %v, %v", n+1, c, capped)
 		}
 	}
-	<-ended
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the call is not ended")
+	}
 	select {
 	case <-ended:
 		t.Error("ended twice")

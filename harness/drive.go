@@ -89,7 +89,8 @@ func (d *drive) run(net *world.Network) {
 	go func() { served <- srv.Serve(l) }()
 
 	fleet := &fleet{client: d.client, dial: dial, rec: rec, baseURL: dial.baseURL(d.client.Declared.Process), seed: d.seed,
-		warm: d.scenario.Connection == faults.Reused}
+		finding: func(kind, text string) { d.finding(kind, "%s", text) },
+		warm:    d.scenario.Connection == faults.Reused}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -220,6 +221,7 @@ type fleet struct {
 	rec     *recorder
 	baseURL string
 	seed    uint64
+	finding func(kind, text string)
 	warm    bool
 
 	shared    Caller
@@ -256,7 +258,8 @@ func (f *fleet) instance() (Caller, error) {
 	}
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++
-	env := Env{Transport: t, DialContext: f.dial.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances), TLS: f.dial.tls.Clone()}
+	env := Env{Transport: t, DialContext: f.dial.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances),
+		TLS: f.dial.tls.Clone(), Finding: f.finding}
 	if f.dial.ca != nil {
 		env.CA = f.dial.ca.PEM()
 	}

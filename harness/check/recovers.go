@@ -88,16 +88,22 @@ func retryable(a *history.Attempt) bool {
 		return false
 	}
 	switch a.FaultName {
-	case "connection_reset", "empty_response", "truncated_body":
+	case "connection_reset", "empty_response", "truncated_body", "close_at_accept":
 		return true
 	}
-	return false
+	return passing(a)
+}
+
+// passing reports whether a failed before there was a connection, in a way that may pass: whatever the method, a
+// repeat cannot do twice what was not done once.
+func passing(a *history.Attempt) bool {
+	return a.FaultName == "connect_refused" || a.FaultName == "dns_temporary"
 }
 
 // couldRecover reports whether one more attempt of a failed call was called for.
 func couldRecover(h *history.History, c *history.Call, allowed int) bool {
 	a := c.Last()
-	n := len(c.Attempts)
+	n := len(c.Made())
 	switch {
 	case a == nil || !c.Returned || c.Cancelled() || c.Outcome.Panic != "":
 		return false
@@ -105,7 +111,7 @@ func couldRecover(h *history.History, c *history.Call, allowed int) bool {
 		return false
 	case a.Stored || a.Replayed: // the key can have no other answer
 		return false
-	case !history.IdempotentMethod(c.Method) && !licensed(c, a) && !(c.MayRepeat && h.Declared.CanBeTold) && a.Status != 429:
+	case !history.IdempotentMethod(c.Method) && !licensed(c, a) && !(c.MayRepeat && h.Declared.CanBeTold) && a.Status != 429 && !passing(a):
 		return false
 	}
 	next := succeedsAt(c)

@@ -89,24 +89,11 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 		N: len(c.rec.Attempts) + 1, At: now, Ended: now, Conn: conn.n, Reused: reused, Peer: r.RemoteAddr,
 		Method: r.Method, Key: strings.Join(r.Header.Values(keyField), ", "),
 	}
-	if a.N > s.cfg.AttemptCap {
-		if !c.rec.Capped {
-			c.rec.Capped = true
-			if c.capped != nil {
-				go c.capped()
-			}
-		}
+	if s.full(c) {
 		return a, faults.Fault{}, true
 	}
-	f := once(c.schedule.For(faults.Point{
-		Seed: s.cfg.Seed, Scenario: s.cfg.Scenario, Route: c.route, Call: c.rec.ID,
-		Attempt: a.N, At: now, Reused: reused,
-	}))
-	a.Fault = faults.OK
-	if !f.IsOK() {
-		a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
-		s.account(f).Claimed++
-	}
+	f := s.choose(c, now, faults.Point{Reused: reused})
+	s.claimFault(a, f)
 	for k, want := range c.header {
 		if strings.Join(r.Header.Values(k), "\x00") != strings.Join(want, "\x00") {
 			a.HeaderDiff = append(a.HeaderDiff, k)

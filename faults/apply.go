@@ -13,6 +13,9 @@ import (
 // a body to cut short in the answer to HEAD. The good answer was given instead, and nothing was delivered.
 var ErrNotApplicable = errors.New("the answer has nothing for this fault to damage")
 
+// ErrBrokenOff is in the error of Apply when the client broke off its request while the fault was reading it.
+var ErrBrokenOff = errors.New("the client broke off its request")
+
 // Apply does f to the attempt x. It holds all there is to say about phases:
 //
 //   - before_commit: the wire effect, and no commit;
@@ -40,6 +43,11 @@ func Apply(x *Exchange, f Fault) error {
 	defer d.release()
 	err := d.strike(e)
 	if errors.Is(err, ErrNotApplicable) {
+		if e.BeforeBody {
+			if lost := x.Receive(x.R.Body); lost != nil {
+				return fmt.Errorf("faults: %s: %w: %w", f, ErrBrokenOff, lost)
+			}
+		}
 		x.Commit()
 		d.told = true
 		return errors.Join(d.answer(x.Reply), fmt.Errorf("faults: %s: %w", f, err))
@@ -165,11 +173,11 @@ func (d *delivery) begin(r Reply, n int) (now time.Time, err error) {
 	return now, http.NewResponseController(d.W).Flush()
 }
 
-// respond sends a whole answer that is a fault by what it says. A late commit comes after the answer: there
+// respond sends a whole answer that is a fault by what it says. Where it ends with FIN it says so. A late commit comes after the answer: there
 // the connection is closed behind it, because a next request on it would wait until this one is over and so
 // could never overtake the commit.
 func (d *delivery) respond(r Reply) error {
-	if d.fault.Phase != CommitLate {
+	if d.fault.Phase != CommitLate && d.fault.End != EndFIN {
 		return d.answer(r)
 	}
 	r = reply(r)

@@ -20,6 +20,8 @@ type Entry struct {
 	Sees      string   `json:"sees"`  // what a Go client gets, with the error that errors.Is finds
 	Where     string   `json:"where"` // where it gets it: one of the Where constants
 	Example   string   `json:"example"`
+	// BeforeBody: it strikes before the server has read the request's body; see Exchange.Receive.
+	BeforeBody bool `json:"before_body,omitempty"`
 
 	// deliver does the wire effect and nothing else; Apply does the commit around it.
 	deliver func(d *delivery) error
@@ -50,12 +52,35 @@ const http11 = "http/1.1"
 func Catalogue() []Entry {
 	return []Entry{
 		latency(),
+		slowRead(),
+		partialRequest(),
+		earlyResponse(),
+		expectContinueIgnored(),
+		expectContinue417(),
+		expectContinueError(),
 		hang(),
 		emptyResponse(),
 		connectionReset(),
+		garbageResponse(),
+		badStatusLine(),
+		headerTooLarge(),
+		twoContentLengths(),
+		interim(),
 		truncatedBody(),
 		stallBody(),
+		brokenStream(),
+		missingFinalChunk(),
+		malformedChunk(),
+		contentLengthShort(),
+		contentLengthLong(),
+		dribble(),
+		bandwidth(),
+		slowClose(),
+		gzipTruncated(),
+		gzipCorrupted(),
 		status(),
+		rateLimit(),
+		redirect(),
 		malformedJSON(),
 	}
 }

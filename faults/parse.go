@@ -353,6 +353,12 @@ func (f Fault) Category() Category {
 	return e.Category
 }
 
+// BeforeBody reports whether f strikes before the server has read the request's body.
+func (f Fault) BeforeBody() bool {
+	e, ok := Lookup(f.Name)
+	return ok && e.BeforeBody
+}
+
 // Blocks reports whether f never ends for a client that has no timeout of its own.
 func (f Fault) Blocks() bool {
 	e, ok := Lookup(f.Name)

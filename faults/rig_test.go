@@ -95,9 +95,6 @@ func (r *rig) close() {
 func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.count(1)
 	defer r.count(-1)
-	if _, err := io.Copy(io.Discard, req.Body); err != nil {
-		r.t.Errorf("reading the request: %v", err)
-	}
 	r.mu.Lock()
 	var f faults.Fault
 	first := len(r.plan) > 0
@@ -106,6 +103,11 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	status := r.status
 	r.mu.Unlock()
+	if !f.BeforeBody() {
+		if _, err := io.Copy(io.Discard, req.Body); err != nil {
+			r.t.Errorf("reading the request: %v", err)
+		}
+	}
 	note := func(e event) {
 		if !first {
 			return
@@ -125,6 +127,16 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			note(event{what: "commit"})
 		})
 	}
+	if f.BeforeBody() {
+		commit := x.Commit
+		x.Commit = nil
+		x.Receive = func(body io.Reader) error {
+			_, err := io.Copy(io.Discard, body)
+			x.Commit = commit
+			return err
+		}
+	}
+	x.Quota = func() (bool, time.Duration) { return !first, 1500 * time.Millisecond }
 	x.Delivered = func() { note(event{what: "delivered"}) }
 	x.Answered = func(status int, lines []string, notBefore time.Time) {
 		note(event{what: "answered", status: status, lines: lines, notBefore: notBefore})
@@ -231,6 +243,9 @@ func (r *rig) exchange(c net.Conn, request string, wait time.Duration) (got []by
 
 // isWhole reports whether raw is an answer that keeps the connection, with all of its body.
 func isWhole(raw []byte) bool {
+	for bytes.HasPrefix(raw, []byte("HTTP/1.1 1")) {
+		_, raw, _ = bytes.Cut(raw, []byte("\r\n\r\n"))
+	}
 	head, body, ok := bytes.Cut(raw, []byte("\r\n\r\n"))
 	if !ok || bytes.Contains(head, []byte("Connection: close")) {
 		return false
@@ -281,7 +296,7 @@ func dissect(t *testing.T, raw []byte) answer {
 
 // client is a real net/http client of the rig.
 func (r *rig) client(timeout time.Duration) *http.Client {
-	return &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: r.net.DialContext}}
+	return &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: r.net.DialContext, ExpectContinueTimeout: 30 * time.Millisecond}}
 }
 
 func (r *rig) url() string { return "http://" + r.addr + "/charges/c1" }

@@ -10,7 +10,7 @@ func stallBody() Entry {
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
 		Protocols: []string{http11},
 		Params: []Param{
-			afterParam("0.5"),
+			afterParam("0.5", sentFirst),
 			delayParam("how long the silence lasts; 0: for ever", 0),
 			endParam(stallEnd, "hang, with delay= normal", EndHang, EndFIN, EndRST, EndNormal),
 		},

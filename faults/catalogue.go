@@ -61,6 +61,7 @@ func Catalogue() []Entry {
 		hang(),
 		emptyResponse(),
 		connectionReset(),
+		truncatedHead(),
 		garbageResponse(),
 		badStatusLine(),
 		headerTooLarge(),

@@ -55,6 +55,12 @@ func http1Proofs() []proof {
 		"protocol": "HTPP/1.1 200 OK"} {
 		add(proof{text: "bad_status_line variant=" + variant, phases: every, line: line, length: whole, body: goodBody, end: byFIN, untold: true})
 	}
+	// The fields are sorted: Content-Length, Content-Type, Date.
+	partOfHead := okay + "\r\n" + fmt.Sprintf("Content-Length: %d\r\nContent-Type: appli", whole)
+	for end, sign := range map[string]string{"hang": silence, "fin": byFIN, "rst": byRST} {
+		after := len(partOfHead) - len(okay) - 2
+		add(proof{text: fmt.Sprintf("truncated_head after=%d end=%s", after, end), phases: every, raw: partOfHead, end: sign})
+	}
 	pad := func(n, length int) string {
 		name := fmt.Sprintf("X-Padding-%d: ", n)
 		return name + strings.Repeat("x", length-len(name)-2)

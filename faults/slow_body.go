@@ -61,14 +61,15 @@ func (d *delivery) trickle(r Reply, step int, pause time.Duration) error {
 	d.delivered() // the slowness begins
 	for rest := r.Body[n:]; len(rest) > 0; rest = rest[n:] {
 		if d.patience(pause) != timeUp {
-			return nil // net/http closes a connection whose body is shorter than announced
+			d.drop()
+			return nil
 		}
 		n = min(step, len(rest))
 		if _, err := d.W.Write(rest[:n]); err != nil {
-			return nil // the client has had enough
+			break // the client has had enough
 		}
 		if err := http.NewResponseController(d.W).Flush(); err != nil {
-			return nil
+			break
 		}
 	}
 	return nil

@@ -76,7 +76,8 @@ func (d *delivery) stallByNetHTTP(r Reply, n int) error {
 	d.answered(r.Status, r.Header, now)
 	d.delivered()
 	if d.patience(d.fault.Delay) != timeUp {
-		return nil // net/http closes a connection whose body is shorter than announced
+		d.drop()
+		return nil
 	}
 	if _, err := d.W.Write(r.Body[n:]); err != nil {
 		return err

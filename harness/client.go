@@ -44,6 +44,10 @@ type Env struct {
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 	// BaseURL is the server's, without a slash at the end.
 	BaseURL string
+	// Refresh asks the server for a new token, for the hook of a client that repeats a request answered 401
+	// with another token: "Authorization: Bearer " and the token. It is nil where the scenario has no tokens;
+	// calls then carry none. The call's header starts with a token that has expired.
+	Refresh func(ctx context.Context) (string, error)
 	// Seed is for clients whose randomness can be seeded; it differs from instance to instance.
 	Seed uint64
 }

@@ -69,7 +69,7 @@ func (d *drive) run(net *world.Network) {
 	defer net.Close()
 	start := time.Now()
 	rec := newRecorder(start)
-	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start, Keys: d.scenario.Server.Keys})
+	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start, Keys: d.scenario.Server.Keys, Token: d.scenario.Server.Token})
 	jobs := d.expand(rec, srv)
 	d.mu.Lock()
 	d.srv, d.rec, d.start = srv, rec, start
@@ -84,7 +84,7 @@ func (d *drive) run(net *world.Network) {
 	go func() { served <- srv.Serve(l) }()
 
 	fleet := &fleet{client: d.client, net: net, rec: rec, baseURL: "http://" + l.Addr().String(), seed: d.seed,
-		warm: d.scenario.Connection == faults.Reused}
+		warm: d.scenario.Connection == faults.Reused, tokens: d.scenario.Server.Token != scenarios.TokenNone}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -214,6 +214,7 @@ type fleet struct {
 	baseURL string
 	seed    uint64
 	warm    bool
+	tokens  bool
 
 	shared    Caller
 	instances uint64
@@ -248,9 +249,11 @@ func (f *fleet) instance() (Caller, error) {
 	}
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++
-	c, err := f.client.New(Env{
-		Transport: t, DialContext: f.net.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances),
-	})
+	env := Env{Transport: t, DialContext: f.net.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances)}
+	if f.tokens {
+		env.Refresh = refresher(t, f.baseURL)
+	}
+	c, err := f.client.New(env)
 	if err != nil {
 		return nil, fmt.Errorf("making client %s: %w", f.client.Name, err)
 	}

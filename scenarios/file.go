@@ -38,7 +38,8 @@ type fileScenario struct {
 }
 
 type fileServer struct {
-	Keys keyMode `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
+	Keys  keyMode   `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
+	Token tokenMode `yaml:"token,omitempty" doc:"calls start with a token that has expired, and a new one is good (expired), refused as well (revoked) or not to be had (locked)"`
 }
 
 // fileCall is one group of calls.
@@ -51,6 +52,7 @@ type fileCall struct {
 	Key          bool     `yaml:"key,omitempty" doc:"the application wants an idempotency key"`
 	KeyUntrusted bool     `yaml:"key_untrusted,omitempty" doc:"the application does not know the server to honour keys, so that the key is no licence to repeat"`
 	Body         string   `yaml:"body,omitempty" doc:"of the request; POST, PUT and PATCH have a small JSON object unless said"`
+	BodySize     size     `yaml:"body_size,omitempty" doc:"in place of body: a JSON object of so many bytes, like 64KiB or 4MiB"`
 	Header       header   `yaml:"header,omitempty" doc:"further request header fields, each a text or a list of texts"`
 	Deadline     deadline `yaml:"deadline,omitempty" doc:"from the call's start; 30s unless said; none for no deadline"`
 	CancelAfter  duration `yaml:"cancel_after,omitempty" doc:"the application cancels so long after the call's start"`
@@ -66,11 +68,13 @@ type storm struct {
 	From  duration `yaml:"from,omitempty" doc:"from the start of the run"`
 	To    duration `yaml:"to" doc:"end of the window, exclusive"`
 	Fault fault    `yaml:"fault" doc:"what every attempt in the window meets"`
+	Route string   `yaml:"route,omitempty" doc:"path of the calls that it meets, as in calls; all unless said"`
 }
 
 type draw struct {
-	P      float64 `yaml:"p" doc:"chance of a fault, more than 0 and at most 1"`
+	P      float64 `yaml:"p" doc:"chance of a fault, from 0 to 1; 0 is the same as no draw"`
 	Faults []fault `yaml:"faults" doc:"one of these, each as likely as the other"`
+	Route  string  `yaml:"route,omitempty" doc:"path of the calls that it meets, as in calls; all unless said"`
 }
 
 type expect struct {
@@ -87,9 +91,11 @@ type (
 	world     string
 	connState string
 	keyMode   string
+	tokenMode string
 	method    string
 	trait     string
 	count     int
+	size      int
 	status    int
 	duration  time.Duration
 	deadline  time.Duration
@@ -105,7 +111,7 @@ type fileMatrix map[string]any
 func (f *fileScenario) scenario(family string) Scenario {
 	s := Scenario{
 		Name: family + "/" + f.Name, Summary: f.Summary, Rule: string(f.Rule), Source: f.Source,
-		Labels: f.Labels, Why: f.Why, Server: Server{Keys: KeyMode(f.Server.Keys)},
+		Labels: f.Labels, Why: f.Why, Server: Server{Keys: KeyMode(f.Server.Keys), Token: TokenMode(f.Server.Token)},
 		Faults: plain(f.Faults), Connection: faults.ConnState(f.Connection), Settle: time.Duration(f.Settle),
 		Expect: Expect{
 			OK: f.Expect.OK, MinAttempts: f.Expect.Attempts.min, MaxAttempts: f.Expect.Attempts.max,
@@ -118,15 +124,15 @@ func (f *fileScenario) scenario(family string) Scenario {
 	}
 	for _, st := range f.Storms {
 		s.Storms = append(s.Storms, faults.Storm{
-			From: time.Duration(st.From), To: time.Duration(st.To), Fault: faults.Fault(st.Fault)})
+			From: time.Duration(st.From), To: time.Duration(st.To), Fault: faults.Fault(st.Fault), Route: st.Route})
 	}
 	if f.Draw != nil {
-		s.Draw = &faults.Draw{P: f.Draw.P, Faults: plain(f.Draw.Faults)}
+		s.Draw = &faults.Draw{P: f.Draw.P, Faults: plain(f.Draw.Faults), Route: f.Draw.Route}
 	}
 	for _, c := range f.Calls {
 		g := Group{
 			Name: c.Name, Method: string(c.Method), Path: c.Path, Resource: c.Resource, Key: c.Key,
-			KeyUntrusted: c.KeyUntrusted, Body: c.Body, Header: http.Header(c.Header),
+			KeyUntrusted: c.KeyUntrusted, Body: c.Body, BodySize: int(c.BodySize), Header: http.Header(c.Header),
 			Deadline: time.Duration(c.Deadline), CancelAfter: time.Duration(c.CancelAfter),
 			Start: time.Duration(c.Start), Every: time.Duration(c.Every), After: c.After, Fleet: c.Fleet,
 			SameInstant: c.SameInstant, Faults: plain(c.Faults),

@@ -23,6 +23,21 @@ const (
 	Require KeyMode = "require"
 )
 
+// TokenMode is what the server does with the token that requests carry (RFC 6750). Where there is one, every
+// call starts with a token that has expired, and is answered 401 until it has another that the server takes.
+type TokenMode string
+
+const (
+	// TokenNone does not look at tokens.
+	TokenNone TokenMode = ""
+	// TokenExpired has a new token for whoever asks.
+	TokenExpired TokenMode = "expired"
+	// TokenRevoked has a new token that is refused as well.
+	TokenRevoked TokenMode = "revoked"
+	// TokenLocked has no token for anybody: asking for one is answered 401 too.
+	TokenLocked TokenMode = "locked"
+)
+
 // World names where a scenario can run.
 type World string
 
@@ -71,6 +86,7 @@ type Group struct {
 	// is no licence to repeat.
 	KeyUntrusted bool
 	Body         string        // default for POST, PUT, PATCH: a small JSON object
+	BodySize     int           // in place of Body: a JSON object of so many bytes, always the same
 	Header       http.Header   // further request headers
 	Deadline     time.Duration // from the call's start; default 30s; NoDeadline for none
 	CancelAfter  time.Duration // the application cancels so long after the call's start; 0: never
@@ -87,7 +103,8 @@ const NoDeadline time.Duration = -1
 
 // Server is how the fake server behaves where no fault strikes.
 type Server struct {
-	Keys KeyMode // default honour
+	Keys  KeyMode // default honour
+	Token TokenMode
 }
 
 // Expect is what the author expects of any good client, beyond the checks. Nil means no expectation.

@@ -52,6 +52,10 @@ var safeMethods = []string{"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
 
 func keyModes() []string { return []string{string(Honour), string(Ignore), string(Require)} }
 
+func tokenModes() []string {
+	return []string{string(TokenExpired), string(TokenRevoked), string(TokenLocked)}
+}
+
 func worlds() []string { return []string{string(Virtual), string(Loopback)} }
 
 // oneOf writes a list of words for a message.

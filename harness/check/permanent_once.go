@@ -8,7 +8,7 @@ import (
 
 // A permanent answer does not change by asking again: 4xx, 501, 505, and a reply that came whole and could
 // not be decoded. These invite a repeat and are no permanent answers: 408, 425, 429; 421 (another
-// connection); 409 while an earlier attempt with the key is at work; 413 and 403 with a Retry-After (a
+// connection); 417 in place of a 100 (without Expect); 409 while an earlier attempt with the key is at work; 413 and 403 with a Retry-After (a
 // second rate limit, octokit/plugin-throttling.js#566); the first 401 (one fresh token, one replay).
 //
 // Only what began after the permanent answer was over counts: a hedge that was already under way does not.
@@ -76,6 +76,10 @@ func permanent(a *history.Attempt, refreshed bool) string {
 		}
 	case 403, 413:
 		if asked {
+			return ""
+		}
+	case 417: // in place of a 100: it should be repeated without Expect (RFC 9110 §10.1.1)
+		if a.FaultName == "expect_continue_417" {
 			return ""
 		}
 	case 401:

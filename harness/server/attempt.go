@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -34,6 +35,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
+	if r.URL.Path == TokenPath {
+		s.token(w, r)
+		return
+	}
 	c := s.find(r.URL.Path)
 	if c == nil {
 		s.unmatched(w, r)
@@ -42,19 +47,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.active.Add(1)
 	defer s.active.Done()
 
-	a, fault, capped := s.journal(c, r, conn, reused)
-	if capped {
+	claimed := s.journal(c, r, conn, reused)
+	a, fault := claimed.attempt, claimed.fault
+	if claimed.capped {
 		s.stonewall(r)
 		return
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
-	s.received(a, body, err)
-	if err != nil {
-		// The client broke off; nothing can be answered and nothing was asked.
-		s.over(a)
-		return
-	}
 	hw := &hijackWatch{ResponseWriter: w}
+	settle := func() {}
 	x := &faults.Exchange{
 		W: hw, R: r, Closing: s.closing,
 		Delivered: func() { s.delivered(a, fault) },
@@ -62,26 +62,51 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Answered: func(status int, retryAfter []string, notBefore time.Time) {
 			s.answered(a, status, retryAfter, notBefore)
 		},
+		Unread: func(n int) { s.unread(a, n) },
+		Quota:  func() (bool, time.Duration) { return claimed.within, claimed.wait },
 	}
-	settle := s.admit(c, a, x, body)
+	x.Receive = func(from io.Reader) error {
+		body, err := io.ReadAll(io.LimitReader(from, maxBody))
+		s.received(a, body, err)
+		if err == nil {
+			settle = s.admit(c, a, x, body)
+		}
+		return err
+	}
+	if !fault.BeforeBody() {
+		if err := x.Receive(r.Body); err != nil {
+			// The client broke off; nothing can be answered and nothing was asked.
+			s.over(a)
+			return
+		}
+	}
 	late := fault.Phase == faults.CommitLate && !fault.IsOK()
 	if late {
 		s.lateStart()
 		defer s.lateDone()
 	}
-	err = faults.Apply(x, fault)
+	err := faults.Apply(x, fault)
 	settle()
 	s.over(a)
 	if hw.hijacked || err != nil {
 		s.closed(a)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, faults.ErrBrokenOff) {
 		s.undelivered(c, a, err)
 	}
 }
 
+// A claim is what an attempt was given when its head arrived.
+type claim struct {
+	attempt *history.Attempt
+	fault   faults.Fault
+	capped  bool // the call is over its cap, and nothing else is set
+	within  bool // of its quota, where the fault is one
+	wait    time.Duration
+}
+
 // journal records the attempt and claims its fault, under one lock: two attempts never claim the same.
-func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) (*history.Attempt, faults.Fault, bool) {
+func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) claim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -96,7 +121,7 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 				go c.capped()
 			}
 		}
-		return a, faults.Fault{}, true
+		return claim{attempt: a, capped: true}
 	}
 	f := once(c.schedule.For(faults.Point{
 		Seed: s.cfg.Seed, Scenario: s.cfg.Scenario, Route: c.route, Call: c.rec.ID,
@@ -107,6 +132,12 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 		a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
 		s.account(f).Claimed++
 	}
+	got := claim{attempt: a, fault: f}
+	if f.Quota > 0 {
+		if got.within, got.wait = s.quota(c.route, f, now); got.within {
+			a.Category = string(faults.None)
+		}
+	}
 	for k, want := range c.header {
 		if strings.Join(r.Header.Values(k), "\x00") != strings.Join(want, "\x00") {
 			a.HeaderDiff = append(a.HeaderDiff, k)
@@ -114,7 +145,7 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 	}
 	sort.Strings(a.HeaderDiff)
 	c.rec.Attempts = append(c.rec.Attempts, a)
-	return a, f, false
+	return got
 }
 
 // stonewall holds an attempt beyond the cap until the world is closed: whoever loops without end is
@@ -135,6 +166,13 @@ func (s *Server) received(a *history.Attempt, body []byte, err error) {
 		a.BodyHash = Hash(body)
 	}
 	a.BodyBroken = err != nil
+}
+
+// unread notes that a fault took only n bytes of the body.
+func (s *Server) unread(a *history.Attempt, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.BodyLen, a.BodyUnread = n, true
 }
 
 func (s *Server) delivered(a *history.Attempt, f faults.Fault) {

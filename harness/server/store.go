@@ -28,6 +28,11 @@ func (s *Server) admit(c *call, a *history.Attempt, x *faults.Exchange, body []b
 		x.Commit = nothing
 		return nothing
 	}
+	if !s.authorized(x.R) {
+		settle = refuse(http.StatusUnauthorized, "the token is not valid")
+		x.Reply.Header.Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+		return settle
+	}
 	x.Reply = jsonReply(http.StatusOK, reply{Call: c.rec.ID, OK: true})
 	if history.SafeMethod(x.R.Method) {
 		x.Commit = nothing

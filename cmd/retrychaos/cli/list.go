@@ -107,6 +107,9 @@ func listFaults() (list, error) {
 		Where     string          `json:"where"`
 		Params    []param         `json:"params,omitempty"`
 		Example   string          `json:"example"`
+		// Combinations are all phases, ends and variants, as faults that a scenario can name. Each has its
+		// proof on the wire.
+		Combinations []string `json:"combinations"`
 	}
 	l := list{}
 	items := []item{}
@@ -115,6 +118,9 @@ func listFaults() (list, error) {
 			Sees: e.Sees, Where: e.Where, Example: e.Example}
 		for _, p := range e.Params {
 			it.Params = append(it.Params, param{p.Name, p.Doc, p.Values, p.Default})
+		}
+		for _, f := range e.Combinations() {
+			it.Combinations = append(it.Combinations, f.String())
 		}
 		items = append(items, it)
 		l.rows = append(l.rows, []string{e.Name, e.Example, e.Doc})

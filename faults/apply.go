@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -99,7 +100,11 @@ func (d *delivery) delivered() {
 // answered reports a status line and its header.
 func (d *delivery) answered(status int, h http.Header, now time.Time) {
 	lines := slices.Clone(h["Retry-After"])
-	d.Answered(status, lines, notBefore(lines, now))
+	var at time.Time
+	if len(lines) > 0 {
+		at = notBefore(lines, now)
+	}
+	d.Answered(status, lines, at)
 }
 
 // release lets go of a connection taken from net/http, which no longer closes it.
@@ -120,22 +125,25 @@ func (d *delivery) sleep(t time.Duration) {
 }
 
 // reply returns the reply with what it needs to be sent: a status, and the fields that describe the body.
-func reply(r Reply) Reply {
+func reply(r Reply) Reply { return described(r, make(http.Header, len(r.Header)+2)) }
+
+// described is reply with its header written to h.
+func described(r Reply, h http.Header) Reply {
 	if r.Status == 0 {
 		r.Status = http.StatusOK
 	}
-	r.Header = r.Header.Clone()
-	if r.Header == nil {
-		r.Header = http.Header{}
+	for k, v := range r.Header {
+		h[k] = slices.Clip(v) // whoever adds a line gets a copy
 	}
+	r.Header = h
 	if !bodyAllowed(r.Status) {
 		r.Body = nil
 		return r
 	}
-	if r.Header["Content-Type"] == nil && len(r.Body) > 0 {
-		r.Header.Set("Content-Type", "application/json")
+	if h["Content-Type"] == nil && len(r.Body) > 0 {
+		h["Content-Type"] = []string{"application/json"}
 	}
-	r.Header.Set("Content-Length", strconv.Itoa(len(r.Body)))
+	h["Content-Length"] = []string{strconv.Itoa(len(r.Body))}
 	return r
 }
 
@@ -146,8 +154,8 @@ func bodyAllowed(status int) bool {
 
 // answer sends a whole answer by net/http, which keeps the connection.
 func (d *delivery) answer(r Reply) error {
-	r = reply(r)
-	now, err := d.begin(r, len(r.Body))
+	r = described(r, d.W.Header())
+	now, err := d.start(r, len(r.Body))
 	if err != nil {
 		return err
 	}
@@ -159,10 +167,12 @@ func (d *delivery) answer(r Reply) error {
 // begin sends the head and the first n bytes of the body by net/http. What was sent is on the wire when it
 // returns.
 func (d *delivery) begin(r Reply, n int) (now time.Time, err error) {
-	h := d.W.Header()
-	for k, v := range r.Header {
-		h[k] = v
-	}
+	maps.Copy(d.W.Header(), r.Header)
+	return d.start(r, n)
+}
+
+// start is begin where the header is net/http's own already.
+func (d *delivery) start(r Reply, n int) (now time.Time, err error) {
 	now = time.Now()
 	d.W.WriteHeader(r.Status)
 	if n > 0 && d.R.Method != http.MethodHead {

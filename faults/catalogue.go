@@ -91,12 +91,22 @@ var entries = sync.OnceValue(Catalogue)
 
 // Lookup returns the entry with that name. "ok" is no entry: it is the absence of a fault.
 func Lookup(name string) (Entry, bool) {
-	for _, e := range entries() {
-		if e.Name == name {
-			return e, true
+	e := find(name)
+	if e == nil {
+		return Entry{}, false
+	}
+	return *e, true
+}
+
+// find is Lookup without a copy, for what is asked at every attempt.
+func find(name string) *Entry {
+	list := entries()
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
 		}
 	}
-	return Entry{}, false
+	return nil
 }
 
 // Names returns the names of the catalogue, in its order.

@@ -355,8 +355,11 @@ func (f Fault) Category() Category {
 
 // BeforeBody reports whether f strikes before the server has read the request's body.
 func (f Fault) BeforeBody() bool {
-	e, ok := Lookup(f.Name)
-	return ok && e.BeforeBody
+	if f.IsOK() {
+		return false
+	}
+	e := find(f.Name)
+	return e != nil && e.BeforeBody
 }
 
 // Blocks reports whether f never ends for a client that has no timeout of its own.

@@ -10,7 +10,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +23,9 @@ import (
 // Hash names the bytes of a body in the journal. It is short: it tells bodies of one run apart, no more.
 func Hash(b []byte) string {
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:8])
+	var text [16]byte
+	hex.Encode(text[:], sum[:8])
+	return string(text[:])
 }
 
 // ServeHTTP takes one attempt through its life: journal, claim, body, store, fault, commit.
@@ -47,54 +51,96 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.active.Add(1)
 	defer s.active.Done()
 
-	claimed := s.journal(c, r, conn, reused)
-	a, fault := claimed.attempt, claimed.fault
-	if claimed.capped {
+	h := &handling{server: s, call: c, claim: s.journal(c, r, conn, reused)}
+	if h.capped {
 		s.stonewall(r)
 		return
 	}
-	hw := &hijackWatch{ResponseWriter: w}
-	settle := func() {}
-	x := &faults.Exchange{
-		W: hw, R: r, Closing: s.closing,
-		Delivered: func() { s.delivered(a, fault) },
-		Over:      func() { s.over(a) },
-		Answered: func(status int, retryAfter []string, notBefore time.Time) {
-			s.answered(a, status, retryAfter, notBefore)
-		},
-		Unread: func(n int) { s.unread(a, n) },
-		Quota:  func() (bool, time.Duration) { return claimed.within, claimed.wait },
+	h.writer.ResponseWriter = w
+	h.exchange = faults.Exchange{W: &h.writer, R: r, Closing: s.closing, Receive: h.receive, Delivered: h.delivered,
+		Answered: h.answered, Over: h.over}
+	if !h.fault.IsOK() {
+		h.exchange.Unread, h.exchange.Quota = h.unread, h.quota
 	}
-	x.Receive = func(from io.Reader) error {
-		body, err := io.ReadAll(io.LimitReader(from, maxBody))
-		s.received(a, body, err)
-		if err == nil {
-			settle = s.admit(c, a, x, body)
-		}
-		return err
-	}
-	if !fault.BeforeBody() {
-		if err := x.Receive(r.Body); err != nil {
+	if !h.fault.BeforeBody() {
+		if err := h.receive(r.Body); err != nil {
 			// The client broke off; nothing can be answered and nothing was asked.
-			s.over(a)
+			h.over()
 			return
 		}
 	}
-	late := fault.Phase == faults.CommitLate && !fault.IsOK()
+	h.apply()
+}
+
+// A handling is one attempt while its handler is at work. What a fault asks for comes through its methods.
+type handling struct {
+	claim
+	server   *Server
+	call     *call
+	writer   hijackWatch
+	exchange faults.Exchange
+	settle   func() // of admit; nil until then
+}
+
+// receive takes the body of the request and decides what its good answer is.
+func (h *handling) receive(from io.Reader) error {
+	body, err := readBody(from, h.exchange.R.ContentLength)
+	h.server.received(h.attempt, body, err)
+	if err == nil {
+		h.settle = h.server.admit(h.call, h.attempt, &h.exchange, body)
+	}
+	return err
+}
+
+// readBody reads a body of the length announced, -1 for none.
+func readBody(from io.Reader, length int64) ([]byte, error) {
+	if length < 0 || length > 1<<20 {
+		return io.ReadAll(io.LimitReader(from, maxBody))
+	}
+	if length == 0 {
+		return nil, nil
+	}
+	body := make([]byte, length)
+	n, err := io.ReadFull(from, body)
+	if err == nil {
+		// Only the end tells net/http that the client's next sign of life is another request.
+		_, err = from.Read(body[n:])
+	}
+	if err == io.EOF && n == len(body) {
+		err = nil
+	}
+	return body[:n], err
+}
+
+// apply does the fault, with the commit where its phase has it.
+func (h *handling) apply() {
+	s := h.server
+	late := h.fault.Phase == faults.CommitLate && !h.fault.IsOK()
 	if late {
 		s.lateStart()
 		defer s.lateDone()
 	}
-	err := faults.Apply(x, fault)
-	settle()
-	s.over(a)
-	if hw.hijacked || err != nil {
-		s.closed(a)
+	err := faults.Apply(&h.exchange, h.fault)
+	if h.settle != nil {
+		h.settle()
+	}
+	h.over()
+	if h.writer.hijacked || err != nil {
+		s.closed(h.attempt)
 	}
 	if err != nil && !errors.Is(err, faults.ErrBrokenOff) {
-		s.undelivered(c, a, err)
+		s.undelivered(h.call, h.attempt, err)
 	}
 }
+
+func (h *handling) delivered() { h.server.delivered(h.attempt, h.fault) }
+func (h *handling) over()      { h.server.over(h.attempt) }
+
+func (h *handling) answered(status int, retryAfter []string, notBefore time.Time) {
+	h.server.answered(h.attempt, status, retryAfter, notBefore)
+}
+func (h *handling) unread(n int)                 { h.server.unread(h.attempt, n) }
+func (h *handling) quota() (bool, time.Duration) { return h.within, h.wait }
 
 // A claim is what an attempt was given when its head arrived.
 type claim struct {
@@ -112,7 +158,10 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 	now := s.now()
 	a := &history.Attempt{
 		N: len(c.rec.Attempts) + 1, At: now, Ended: now, Conn: conn.n, Reused: reused, Peer: r.RemoteAddr,
-		Method: r.Method, Key: strings.Join(r.Header.Values("Idempotency-Key"), ", "),
+		Method: r.Method,
+	}
+	if keys := r.Header["Idempotency-Key"]; len(keys) > 0 {
+		a.Key = strings.Join(keys, ", ")
 	}
 	if a.N > s.cfg.AttemptCap {
 		if !c.rec.Capped {
@@ -123,10 +172,10 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 		}
 		return claim{attempt: a, capped: true}
 	}
-	f := once(c.schedule.For(faults.Point{
+	f := c.schedule.For(faults.Point{
 		Seed: s.cfg.Seed, Scenario: s.cfg.Scenario, Route: c.route, Call: c.rec.ID,
 		Attempt: a.N, At: now, Reused: reused,
-	}))
+	})
 	a.Fault = faults.OK
 	if !f.IsOK() {
 		a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
@@ -139,11 +188,13 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 		}
 	}
 	for k, want := range c.header {
-		if strings.Join(r.Header.Values(k), "\x00") != strings.Join(want, "\x00") {
+		if !slices.Equal(r.Header[k], want) {
 			a.HeaderDiff = append(a.HeaderDiff, k)
 		}
 	}
-	sort.Strings(a.HeaderDiff)
+	if len(a.HeaderDiff) > 1 {
+		sort.Strings(a.HeaderDiff)
+	}
 	c.rec.Attempts = append(c.rec.Attempts, a)
 	return got
 }
@@ -224,6 +275,14 @@ func (w *hijackWatch) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c, rw, err
 }
 
+// FlushError is what http.ResponseController looks for first.
+func (w *hijackWatch) FlushError() error {
+	if f, ok := w.ResponseWriter.(interface{ FlushError() error }); ok {
+		return f.FlushError()
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
 // Unwrap lets http.ResponseController through.
 func (w *hijackWatch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
@@ -248,4 +307,15 @@ func jsonReply(status int, v reply) faults.Reply {
 		panic(err) // a struct of strings and numbers always marshals
 	}
 	return faults.Reply{Status: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: append(b, '\n')}
+}
+
+// goodReply is the reply of a call that went well; effect is 0 where it has none.
+func (c *call) goodReply(effect int) faults.Reply {
+	b := make([]byte, 0, len(c.good)+len(`,"effect":1000000}`)+1)
+	b = append(b, c.good...)
+	if effect > 0 {
+		b = append(b, `,"effect":`...)
+		b = strconv.AppendInt(b, int64(effect), 10)
+	}
+	return faults.Reply{Status: http.StatusOK, Body: append(b, '}', '\n')} // JSON goes without saying
 }

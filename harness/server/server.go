@@ -4,11 +4,13 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -71,6 +73,7 @@ type call struct {
 	schedule faults.Schedule
 	route    string
 	header   http.Header // fields set by the application
+	good     []byte      // the beginning of its good reply
 	capped   func()
 }
 
@@ -110,8 +113,10 @@ type Registration struct {
 func (s *Server) Register(regs ...Registration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ledger = slices.Grow(s.ledger, len(regs)) // most calls have an effect
 	for _, r := range regs {
 		c := &call{rec: r.Call, schedule: r.Schedule, route: r.Route, header: r.Header, capped: r.Capped}
+		c.good = bytes.TrimSuffix(jsonReply(http.StatusOK, reply{Call: r.Call.ID, OK: true}).Body, []byte("}\n"))
 		s.calls[r.Call.Path] = c
 		s.order = append(s.order, c)
 		planned, endless := r.Schedule.Planned()

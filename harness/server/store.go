@@ -33,7 +33,7 @@ func (s *Server) admit(c *call, a *history.Attempt, x *faults.Exchange, body []b
 		x.Reply.Header.Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 		return settle
 	}
-	x.Reply = jsonReply(http.StatusOK, reply{Call: c.rec.ID, OK: true})
+	x.Reply = c.goodReply(0)
 	if history.SafeMethod(x.R.Method) {
 		x.Commit = nothing
 		return nothing
@@ -47,7 +47,7 @@ func (s *Server) admit(c *call, a *history.Attempt, x *faults.Exchange, body []b
 		x.Commit = func() {
 			if !done {
 				done = true
-				x.Reply = s.commit(c, a, x, body)
+				x.Reply = s.commit(c, a, x)
 			}
 		}
 		return nothing
@@ -81,7 +81,7 @@ func (s *Server) admit(c *call, a *history.Attempt, x *faults.Exchange, body []b
 		if done {
 			return
 		}
-		r := s.commit(c, a, x, body)
+		r := s.commit(c, a, x)
 		s.mu.Lock()
 		e.done, e.reply = true, r
 		s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *Server) admit(c *call, a *history.Attempt, x *faults.Exchange, body []b
 }
 
 // commit makes one effect real and returns the reply that tells of it.
-func (s *Server) commit(c *call, a *history.Attempt, x *faults.Exchange, body []byte) faults.Reply {
+func (s *Server) commit(c *call, a *history.Attempt, x *faults.Exchange) faults.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.ledger) + 1
@@ -105,10 +105,8 @@ func (s *Server) commit(c *call, a *history.Attempt, x *faults.Exchange, body []
 		N: n, At: s.now(), Call: c.rec.ID, Attempt: a.N, Method: x.R.Method, Resource: c.rec.Resource,
 		Key: a.Key, Conn: a.Conn, Late: x.R.Context().Err() != nil || a.Phase == string(faults.CommitLate),
 	}
-	if len(body) > 0 {
-		e.Value = Hash(body)
-	}
+	e.Value = a.BodyHash // received notes it before anything can commit
 	s.ledger = append(s.ledger, e)
 	a.Effect = n
-	return jsonReply(http.StatusOK, reply{Call: c.rec.ID, OK: true, Effect: n})
+	return c.goodReply(n)
 }

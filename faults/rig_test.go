@@ -32,13 +32,14 @@ type rig struct {
 	closing chan struct{}
 	exact   bool // virtual time: instants are exact
 
-	mu     sync.Mutex
-	moved  *sync.Cond // with mu: a handler has begun or ended
-	active int
-	plan   []faults.Fault
-	log    []event
-	status int // of the good reply
-	result error
+	mu      sync.Mutex
+	moved   *sync.Cond // with mu: a handler has begun or ended
+	active  int
+	handled int // requests handled so far
+	plan    []faults.Fault
+	log     []event
+	status  int // of the good reply
+	result  error
 }
 
 type event struct {
@@ -152,7 +153,15 @@ func (r *rig) count(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.active += n
+	r.handled += max(0, n)
 	r.moved.Broadcast()
+}
+
+// served returns how many requests were handled, once none is any more.
+func (r *rig) served() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.handled
 }
 
 // goodBody is the good reply; # is the number of the effect, 0 before the commit.

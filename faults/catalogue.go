@@ -111,9 +111,10 @@ func find(name string) *Entry {
 
 // Names returns the names of the catalogue, in its order.
 func Names() []string {
-	var out []string
-	for _, e := range entries() {
-		out = append(out, e.Name)
+	list := entries()
+	out := make([]string, len(list), len(list)+1)
+	for i := range list {
+		out[i] = list[i].Name
 	}
 	return out
 }

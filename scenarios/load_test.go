@@ -121,6 +121,19 @@ func TestLoadRefuses(t *testing.T) {
 		{"draw", file(`    draw: {p: 1.5, faults: [ok]}`), []string{
 			":7:15: a chance of 1.5: want 0 to 1",
 			":7:29: ok in a draw only makes faults rarer: lower p instead"}},
+		{"route of nobody", file(`    draw: {p: 0.1, faults: ["503"], route: "/chargs/{call}"}`), []string{
+			`:7:44: no call has the path "/chargs/{call}"; there is /charges/{call}; did you mean "/charges/{call}"?`}},
+		{"body twice", file("    calls: [{body: x, body_size: 1KiB}]"), []string{
+			":7:34: body_size stands in place of a body: take one of them out"}},
+		{"body sizes", file("    calls: [{body_size: 3}, {name: b, body_size: 1GiB}, {name: c, body_size: 33MiB}]"), []string{
+			":7:25: a body of 3: want 11 bytes to 32MiB",
+			`:7:50: want bytes like 1000, 64KiB or 4MiB, not "1GiB"`,
+			":7:78: a body of 33MiB: want 11 bytes to 32MiB"}},
+		{"Expect", file("    calls: [{header: {Expect: 200-ok}}, {name: b, method: GET, header: {Expect: 100-continue}}]"), []string{
+			":7:23: Expect has one value that means something: 100-continue",
+			":7:73: there is no body to wait with for a 100: give one, or take Expect out"}},
+		{"token", file("    server: {token: expird}"), []string{
+			`:7:21: unknown token mode "expird"; want expired, revoked or locked; did you mean "expired"?`}},
 		{"too long", file("    calls: [{start: 25h}]"), []string{":7:21: 25h is more than 24h, the most that a scenario can have here"}},
 		{"too long on loopback", file("    calls: [{deadline: 1h}]"), []string{
 			":7:24: the run can take 1h, and on loopback, where time is real, at most 5m: shorten it, or set worlds: [virtual] and why"}},

@@ -84,7 +84,9 @@ func (d *drive) run(net *world.Network) {
 	go func() { served <- srv.Serve(l) }()
 
 	fleet := &fleet{client: d.client, net: net, rec: rec, baseURL: "http://" + l.Addr().String(), seed: d.seed,
-		warm: d.scenario.Connection == faults.Reused, tokens: d.scenario.Server.Token != scenarios.TokenNone}
+		finding: func(kind, text string) { d.finding(kind, "%s", text) },
+		warm:    d.scenario.Connection == faults.Reused,
+		tokens:  d.scenario.Server.Token != scenarios.TokenNone}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -213,6 +215,7 @@ type fleet struct {
 	rec     *recorder
 	baseURL string
 	seed    uint64
+	finding func(kind, text string)
 	warm    bool
 	tokens  bool
 
@@ -249,7 +252,9 @@ func (f *fleet) instance() (Caller, error) {
 	}
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++
-	env := Env{Transport: t, DialContext: f.net.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances)}
+	env := Env{
+		Transport: t, DialContext: f.net.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances), Finding: f.finding,
+	}
 	if f.tokens {
 		env.Refresh = refresher(t, f.baseURL)
 	}

@@ -18,7 +18,7 @@ func newExplain() *cobra.Command {
 		Example: `  retrychaos explain fault truncated_body
   retrychaos explain check effects.once
   retrychaos explain scenario duplicates/post-unkeyed-hang-fresh`,
-		Args: cobra.NoArgs,
+		Args: onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	sub := func(use, short, example string, names func() ([]string, error), text func(name string) (string, error)) {

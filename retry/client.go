@@ -107,6 +107,13 @@ func (e *engine) roundTrip(
 		defer c.cancel()
 		return nil, c.fail()
 	}
+	if err := checkKey(key, e.policy); err != nil {
+		c.reason = "the idempotency key cannot be sent"
+		c.last = err
+		closeBody(req)
+		defer c.cancel()
+		return nil, c.fail()
+	}
 	bodies, err := newBodySource(req, e.policy.MaxBufferedBody)
 	if err != nil {
 		c.reason = "the request body cannot be read"

@@ -86,6 +86,22 @@ sends again (streams that were refused, for one) is counted, [Wire] shows it, an
 it uses up attempts. So one attempt really is one: MaxAttempts 1 also gives up
 where a bare http.Client would try a second connection.
 
+A RoundTripper that wraps an http.Transport, to watch it, say, should have a method
+Unwrap() http.RoundTripper that returns it, and pass on each request once, with
+nothing changed but header fields of its own added. Otherwise a keyed POST without a
+body may be replayed below it.
+
+# Watching
+
+[WithLogger] makes each retry a line in log/slog: the call (its method and its URL
+without the query), the attempt, the reason, the outcome and the wait. [WithHook] is
+called after each attempt with all that is known of it. Package otelretry makes
+OpenTelemetry spans of calls and of their requests; it is a module of its own.
+
+# Beyond the process
+
+Package outbox keeps calls in a file, and repeats them over restarts and kill -9.
+
 # Layers
 
 Retriers of this package that are stacked share one count of retries, held in the

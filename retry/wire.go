@@ -133,7 +133,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if w == nil {
 		return g.base.RoundTrip(req)
 	}
-	_, exact := g.base.(*http.Transport)
+	exact := leadsToHTTP(g.base)
 	w.beginHop(exact)
 	resp, err := g.base.RoundTrip(withoutReplay(req, exact))
 	w.endHop(err)

@@ -50,6 +50,10 @@ func formOf(s Scenario, name string) fileScenario {
 		f.Server.Keys = keyMode(s.Server.Keys)
 	}
 	f.Server.Token = tokenMode(s.Server.Token)
+	if s.Server.Profile != Plain {
+		f.Server.Profile = keyProfile(s.Server.Profile)
+	}
+	f.Server.Expiry = duration(s.Server.Expiry)
 	for _, w := range s.Worlds {
 		f.Worlds = append(f.Worlds, world(w))
 	}
@@ -62,7 +66,8 @@ func formOf(s Scenario, name string) fileScenario {
 	plainPost := true
 	for i, g := range s.Calls {
 		c := fileCall{
-			Resource: g.Resource, Key: g.Key, KeyUntrusted: g.KeyUntrusted, BodySize: size(g.BodySize), Header: header(g.Header),
+			Resource: g.Resource, Key: g.Key, KeyUntrusted: g.KeyUntrusted, KeyText: g.KeyText,
+			Idempotent: g.Idempotent, BodySize: size(g.BodySize), Header: header(g.Header),
 			CancelAfter: duration(g.CancelAfter), Start: duration(g.Start), Every: duration(g.Every),
 			After: g.After, Fleet: g.Fleet, SameInstant: g.SameInstant, Faults: formed(g.Faults),
 		}

@@ -51,7 +51,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.active.Add(1)
 	defer s.active.Done()
 
-	h := &handling{server: s, call: c, claim: s.journal(c, r, conn, reused)}
+	h := &handling{server: s, call: c, claimed: s.journal(c, r, conn, reused)}
 	if h.capped {
 		s.stonewall(r)
 		return
@@ -74,7 +74,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // A handling is one attempt while its handler is at work. What a fault asks for comes through its methods.
 type handling struct {
-	claim
+	claimed
 	server   *Server
 	call     *call
 	writer   hijackWatch
@@ -142,8 +142,8 @@ func (h *handling) answered(status int, retryAfter []string, notBefore time.Time
 func (h *handling) unread(n int)                 { h.server.unread(h.attempt, n) }
 func (h *handling) quota() (bool, time.Duration) { return h.within, h.wait }
 
-// A claim is what an attempt was given when its head arrived.
-type claim struct {
+// claimed is what an attempt was given when its head arrived.
+type claimed struct {
 	attempt *history.Attempt
 	fault   faults.Fault
 	capped  bool // the call is over its cap, and nothing else is set
@@ -152,7 +152,7 @@ type claim struct {
 }
 
 // journal records the attempt and claims its fault, under one lock: two attempts never claim the same.
-func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) claim {
+func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) claimed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -160,7 +160,7 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 		N: len(c.rec.Attempts) + 1, At: now, Ended: now, Conn: conn.n, Reused: reused, Peer: r.RemoteAddr,
 		Method: r.Method,
 	}
-	if keys := r.Header["Idempotency-Key"]; len(keys) > 0 {
+	if keys := r.Header[keyField]; len(keys) > 0 {
 		a.Key = strings.Join(keys, ", ")
 	}
 	if a.N > s.cfg.AttemptCap {
@@ -170,7 +170,7 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 				go c.capped()
 			}
 		}
-		return claim{attempt: a, capped: true}
+		return claimed{attempt: a, capped: true}
 	}
 	f := c.schedule.For(faults.Point{
 		Seed: s.cfg.Seed, Scenario: s.cfg.Scenario, Route: c.route, Call: c.rec.ID,
@@ -181,7 +181,7 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 		a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
 		s.account(f).Claimed++
 	}
-	got := claim{attempt: a, fault: f}
+	got := claimed{attempt: a, fault: f}
 	if f.Quota > 0 {
 		if got.within, got.wait = s.quota(c.route, f, now); got.within {
 			a.Category = string(faults.None)
@@ -207,6 +207,7 @@ func (s *Server) stonewall(r *http.Request) {
 	case <-s.closing:
 	case <-r.Context().Done():
 	}
+	panic(http.ErrAbortHandler) // net/http would answer 200 to whoever still waits
 }
 
 func (s *Server) received(a *history.Attempt, body []byte, err error) {
@@ -310,12 +311,12 @@ func jsonReply(status int, v reply) faults.Reply {
 }
 
 // goodReply is the reply of a call that went well; effect is 0 where it has none.
-func (c *call) goodReply(effect int) faults.Reply {
+func (c *call) goodReply(status, effect int) faults.Reply {
 	b := make([]byte, 0, len(c.good)+len(`,"effect":1000000}`)+1)
 	b = append(b, c.good...)
 	if effect > 0 {
 		b = append(b, `,"effect":`...)
 		b = strconv.AppendInt(b, int64(effect), 10)
 	}
-	return faults.Reply{Status: http.StatusOK, Body: append(b, '}', '\n')} // JSON goes without saying
+	return faults.Reply{Status: status, Body: append(b, '}', '\n')} // JSON goes without saying
 }

@@ -23,6 +23,8 @@ type Entry struct {
 	Example   string   `json:"example"`
 	Level     Level    `json:"level,omitempty"` // at which stage it strikes
 	TLS       bool     `json:"tls,omitempty"`   // only where the server speaks TLS
+	// BeforeBody: it strikes before the server has read the request's body; see Exchange.Receive.
+	BeforeBody bool `json:"before_body,omitempty"`
 
 	// dial is the effect of an entry of LevelConnection, in place of deliver; see Dialer.
 	dial func(d *dialling) (net.Conn, error)
@@ -78,12 +80,36 @@ func Catalogue() []Entry {
 		tlsHandshakeHang(),
 		tlsCloseInHandshake(),
 		tlsBadCertificate(),
+		slowRead(),
+		partialRequest(),
+		earlyResponse(),
+		expectContinueIgnored(),
+		expectContinue417(),
+		expectContinueError(),
 		hang(),
 		emptyResponse(),
 		connectionReset(),
+		truncatedHead(),
+		garbageResponse(),
+		badStatusLine(),
+		headerTooLarge(),
+		twoContentLengths(),
+		interim(),
 		truncatedBody(),
 		stallBody(),
+		brokenStream(),
+		missingFinalChunk(),
+		malformedChunk(),
+		contentLengthShort(),
+		contentLengthLong(),
+		dribble(),
+		bandwidth(),
+		slowClose(),
+		gzipTruncated(),
+		gzipCorrupted(),
 		status(),
+		rateLimit(),
+		redirect(),
 		malformedJSON(),
 	}
 }
@@ -93,19 +119,30 @@ var entries = sync.OnceValue(Catalogue)
 
 // Lookup returns the entry with that name. "ok" is no entry: it is the absence of a fault.
 func Lookup(name string) (Entry, bool) {
-	for _, e := range entries() {
-		if e.Name == name {
-			return e, true
+	e := find(name)
+	if e == nil {
+		return Entry{}, false
+	}
+	return *e, true
+}
+
+// find is Lookup without a copy, for what is asked at every attempt.
+func find(name string) *Entry {
+	list := entries()
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
 		}
 	}
-	return Entry{}, false
+	return nil
 }
 
 // Names returns the names of the catalogue, in its order.
 func Names() []string {
-	var out []string
-	for _, e := range entries() {
-		out = append(out, e.Name)
+	list := entries()
+	out := make([]string, len(list), len(list)+1)
+	for i := range list {
+		out[i] = list[i].Name
 	}
 	return out
 }

@@ -72,7 +72,7 @@ func TestCategoryAndBlocks(t *testing.T) {
 func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"conection_reset": "connection_reset", "connection-reset": "connection_reset", "Hang": "hang", "latncy": "latency",
-		"truncated": "truncated_body", "json": "malformed_json", "o": "ok", "": "", "kubernetes": "",
+		"truncated_bdy": "truncated_body", "json": "malformed_json", "o": "ok", "": "", "kubernetes": "",
 	} {
 		if got := faults.Nearest(word); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)

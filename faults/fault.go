@@ -99,6 +99,16 @@ type Fault struct {
 	End        End           // how the connection is left
 	Variant    string        // malformed_json: which one
 	Late       time.Duration // commit_late: how long after the wire effect the commit comes; 0 is DefaultLate
+
+	Rate    int           // slow_read, bandwidth: bytes per second
+	Size    int           // bandwidth: bytes that the body is padded to; header_too_large: bytes of the head
+	Chunk   int           // broken_stream, missing_final_chunk: bytes in a chunk
+	By      int           // content_length_short, content_length_long: bytes that the length is off
+	Interim int           // interim: the 1xx code
+	Count   int           // interim: how many
+	To      string        // redirect: same, other
+	Quota   int           // rate_limit: requests per window
+	Window  time.Duration // rate_limit: its length
 }
 
 // DefaultLate is how long after its wire effect a commit_late fault commits, where late= does not say.

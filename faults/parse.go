@@ -353,6 +353,15 @@ func (f Fault) Category() Category {
 	return e.Category
 }
 
+// BeforeBody reports whether f strikes before the server has read the request's body.
+func (f Fault) BeforeBody() bool {
+	if f.IsOK() {
+		return false
+	}
+	e := find(f.Name)
+	return e != nil && e.BeforeBody
+}
+
 // Blocks reports whether f never ends for a client that has no timeout of its own.
 func (f Fault) Blocks() bool {
 	e, ok := Lookup(f.Name)

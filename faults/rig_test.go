@@ -32,13 +32,14 @@ type rig struct {
 	closing chan struct{}
 	exact   bool // virtual time: instants are exact
 
-	mu     sync.Mutex
-	moved  *sync.Cond // with mu: a handler has begun or ended
-	active int
-	plan   []faults.Fault
-	log    []event
-	status int // of the good reply
-	result error
+	mu      sync.Mutex
+	moved   *sync.Cond // with mu: a handler has begun or ended
+	active  int
+	handled int // requests handled so far
+	plan    []faults.Fault
+	log     []event
+	status  int // of the good reply
+	result  error
 }
 
 type event struct {
@@ -100,9 +101,6 @@ func (r *rig) close() {
 func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.count(1)
 	defer r.count(-1)
-	if _, err := io.Copy(io.Discard, req.Body); err != nil {
-		r.t.Errorf("reading the request: %v", err)
-	}
 	r.mu.Lock()
 	var f faults.Fault
 	first := len(r.plan) > 0
@@ -111,6 +109,11 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	status := r.status
 	r.mu.Unlock()
+	if !f.BeforeBody() {
+		if _, err := io.Copy(io.Discard, req.Body); err != nil {
+			r.t.Errorf("reading the request: %v", err)
+		}
+	}
 	note := func(e event) {
 		if !first {
 			return
@@ -130,6 +133,16 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			note(event{what: "commit"})
 		})
 	}
+	if f.BeforeBody() {
+		commit := x.Commit
+		x.Commit = nil
+		x.Receive = func(body io.Reader) error {
+			_, err := io.Copy(io.Discard, body)
+			x.Commit = commit
+			return err
+		}
+	}
+	x.Quota = func() (bool, time.Duration) { return !first, 1500 * time.Millisecond }
 	x.Delivered = func() { note(event{what: "delivered"}) }
 	x.Answered = func(status int, lines []string, notBefore time.Time) {
 		note(event{what: "answered", status: status, lines: lines, notBefore: notBefore})
@@ -145,7 +158,15 @@ func (r *rig) count(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.active += n
+	r.handled += max(0, n)
 	r.moved.Broadcast()
+}
+
+// served returns how many requests were handled, once none is any more.
+func (r *rig) served() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.handled
 }
 
 // goodBody is the good reply; # is the number of the effect, 0 before the commit.
@@ -236,6 +257,9 @@ func (r *rig) exchange(c net.Conn, request string, wait time.Duration) (got []by
 
 // isWhole reports whether raw is an answer that keeps the connection, with all of its body.
 func isWhole(raw []byte) bool {
+	for bytes.HasPrefix(raw, []byte("HTTP/1.1 1")) {
+		_, raw, _ = bytes.Cut(raw, []byte("\r\n\r\n"))
+	}
 	head, body, ok := bytes.Cut(raw, []byte("\r\n\r\n"))
 	if !ok || bytes.Contains(head, []byte("Connection: close")) {
 		return false
@@ -286,7 +310,7 @@ func dissect(t *testing.T, raw []byte) answer {
 
 // client is a real net/http client of the rig.
 func (r *rig) client(timeout time.Duration) *http.Client {
-	return &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: r.net.DialContext}}
+	return &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: r.net.DialContext, ExpectContinueTimeout: 30 * time.Millisecond}}
 }
 
 func (r *rig) url() string { return "http://" + r.addr + "/charges/c1" }

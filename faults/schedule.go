@@ -18,13 +18,22 @@ type Schedule struct {
 type Storm struct {
 	From, To time.Duration // offsets from the start of the run; To is exclusive
 	Fault    Fault
+	Route    string // path template of the calls that it meets; "": all
 }
 
-// A Draw gives an attempt one of Faults, each as likely as the other, with probability P.
+// Meets reports whether the storm meets calls of that route.
+func (w Storm) Meets(route string) bool { return w.Route == "" || w.Route == route }
+
+// A Draw gives an attempt one of Faults, each as likely as the other, with probability P. A P of 0 is the
+// same as no Draw.
 type Draw struct {
 	P      float64
 	Faults []Fault
+	Route  string // path template of the calls that it meets; "": all
 }
+
+// Meets reports whether the draw meets calls of that route.
+func (d Draw) Meets(route string) bool { return d.Route == "" || d.Route == route }
 
 // A Point is one attempt as the schedule sees it.
 type Point struct {
@@ -60,11 +69,11 @@ func (s Schedule) chosen(p Point) Fault {
 		return f
 	}
 	for _, w := range s.Storms {
-		if p.At >= w.From && p.At < w.To && w.Fault.strikes(p) {
+		if p.At >= w.From && p.At < w.To && w.Meets(p.Route) && w.Fault.strikes(p) {
 			return w.Fault
 		}
 	}
-	if d := s.Draw; d != nil && len(d.Faults) > 0 {
+	if d := s.Draw; d != nil && len(d.Faults) > 0 && d.Meets(p.Route) {
 		h := p.hash()
 		// The upper 53 bits are a float64 in [0, 1): never less than a P of 0, always less than one of 1.
 		if float64(h>>11)/(1<<53) < d.P {

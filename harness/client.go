@@ -52,6 +52,10 @@ type Env struct {
 	// CA is the certificate of the authority that TLS trusts, in PEM; nil where the server speaks no TLS, but for
 	// a command that has asked for it.
 	CA []byte
+	// Refresh asks the server for a new token, for the hook of a client that repeats a request answered 401
+	// with another token: "Authorization: Bearer " and the token. It is nil where the scenario has no tokens;
+	// calls then carry none. The call's header starts with a token that has expired.
+	Refresh func(ctx context.Context) (string, error)
 	// Seed is for clients whose randomness can be seeded; it differs from instance to instance.
 	Seed uint64
 	// Finding tells of something that is wrong with the test and not with the client, such as a request to

@@ -70,7 +70,8 @@ func (d *drive) run(net *world.Network) {
 	start := time.Now()
 	rec := newRecorder(start)
 	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start,
-		Keys: d.scenario.Server.Keys, Profile: d.scenario.Server.Profile, Expiry: d.scenario.Server.Expiry})
+		Keys: d.scenario.Server.Keys, Profile: d.scenario.Server.Profile, Expiry: d.scenario.Server.Expiry,
+		Token: d.scenario.Server.Token})
 	jobs := d.expand(rec, srv)
 	d.mu.Lock()
 	d.srv, d.rec, d.start = srv, rec, start
@@ -91,7 +92,8 @@ func (d *drive) run(net *world.Network) {
 
 	fleet := &fleet{client: d.client, dial: dial, rec: rec, baseURL: dial.baseURL(d.client.Declared.Process), seed: d.seed,
 		finding: func(kind, text string) { d.finding(kind, "%s", text) },
-		warm:    d.scenario.Connection == faults.Reused}
+		warm:    d.scenario.Connection == faults.Reused,
+		tokens:  d.scenario.Server.Token != scenarios.TokenNone}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -224,6 +226,7 @@ type fleet struct {
 	seed    uint64
 	finding func(kind, text string)
 	warm    bool
+	tokens  bool
 
 	shared    Caller
 	instances uint64
@@ -259,10 +262,15 @@ func (f *fleet) instance() (Caller, error) {
 	}
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++
-	env := Env{Transport: t, DialContext: f.dial.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances),
-		TLS: f.dial.tls.Clone(), Finding: f.finding}
+	env := Env{
+		Transport: t, DialContext: f.dial.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances),
+		TLS: f.dial.tls.Clone(), Finding: f.finding,
+	}
 	if f.dial.ca != nil {
 		env.CA = f.dial.ca.PEM()
+	}
+	if f.tokens {
+		env.Refresh = refresher(t, f.baseURL)
 	}
 	c, err := f.client.New(env)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/harness/history"
 	"github.com/retrychaos/retrychaos/harness/server"
 )
@@ -39,7 +40,7 @@ func (r *recorder) now() time.Duration { return time.Since(r.start) }
 
 func (r *recorder) add(id, path string) {
 	c := &callRecord{}
-	r.calls[id], r.paths[path] = c, c
+	r.calls[id], r.paths[path], r.paths[path+faults.OtherPath] = c, c, c
 }
 
 func (r *recorder) begin(id string, deadline, cancelAfter time.Duration) {

@@ -24,6 +24,21 @@ const (
 	Require KeyMode = "require"
 )
 
+// TokenMode is what the server does with the token that requests carry (RFC 6750). Where there is one, every
+// call starts with a token that has expired, and is answered 401 until it has another that the server takes.
+type TokenMode string
+
+const (
+	// TokenNone does not look at tokens.
+	TokenNone TokenMode = ""
+	// TokenExpired has a new token for whoever asks.
+	TokenExpired TokenMode = "expired"
+	// TokenRevoked has a new token that is refused as well.
+	TokenRevoked TokenMode = "revoked"
+	// TokenLocked has no token for anybody: asking for one is answered 401 too.
+	TokenLocked TokenMode = "locked"
+)
+
 // Profile is by which book the server keeps its keys.
 type Profile string
 
@@ -92,6 +107,7 @@ type Group struct {
 	// is made conditional by its header, say.
 	Idempotent  bool
 	Body        string        // default for POST, PUT, PATCH: a small JSON object
+	BodySize    int           // in place of Body: a JSON object of so many bytes, always the same
 	Header      http.Header   // further request headers
 	Deadline    time.Duration // from the call's start; default 30s; NoDeadline for none
 	CancelAfter time.Duration // the application cancels so long after the call's start; 0: never
@@ -113,6 +129,7 @@ type Server struct {
 	// Expiry is how long a key is kept, from its first request on. 0: as the profile has it.
 	Expiry time.Duration
 	TLS    bool // speaks HTTPS, with a certificate made for the run, which clients are told to trust
+	Token  TokenMode
 }
 
 // Expect is what the author expects of any good client, beyond the checks. Nil means no expectation.

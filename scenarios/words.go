@@ -53,6 +53,10 @@ var safeMethods = []string{"GET", "HEAD", "OPTIONS", "PROPFIND", "QUERY", "REPOR
 
 func keyModes() []string { return []string{string(Honour), string(Ignore), string(Require)} }
 
+func tokenModes() []string {
+	return []string{string(TokenExpired), string(TokenRevoked), string(TokenLocked)}
+}
+
 func profiles() []string { return []string{string(Plain), string(IETF), string(Stripe)} }
 
 func worlds() []string { return []string{string(Virtual), string(Loopback)} }

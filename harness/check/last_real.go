@@ -91,6 +91,17 @@ func counts(h *history.History, c *history.Call) []int {
 	if stopped(h, c) {
 		out = append(out, made+1)
 	}
+	// A redirect that is followed inside an attempt is none of its own; whether the request behind one is, the
+	// wire does not tell.
+	redirects := 0
+	for _, a := range c.Attempts {
+		if a.Redirect() {
+			redirects++
+		}
+	}
+	for n := max(1, len(c.Attempts)-redirects); n < len(c.Attempts); n++ {
+		out = append(out, n)
+	}
 	return out
 }
 
@@ -118,6 +129,8 @@ func realFailure(h *history.History, c *history.Call) (string, bool) {
 		return described, has(history.TraitDecoding)
 	case a.Category == "transport" || a.Category == "invalid_response" || a.Status == 0:
 		return described, broken(c, a)
+	case a.Redirect(): // that the client does not follow it, or no further, is its own failure
+		return described, o.Status == a.Status || o.Error != ""
 	case a.Status >= 300:
 		return fmt.Sprintf("status %d in attempt %d", a.Status, a.N), o.Status == a.Status
 	}
@@ -145,9 +158,14 @@ func broken(c *history.Call, a *history.Attempt) bool {
 		return has(history.TraitReset)
 	case "empty_response":
 		return has(history.TraitEOF, history.TraitUnexpectedEOF, history.TraitReset)
-	case "truncated_body", "broken_stream":
+	case "broken_stream", "missing_final_chunk", "content_length_long", "truncated_head", "partial_request", "interim":
+		if strings.Contains(a.Fault, "end=hang") {
+			return has(history.TraitTimeout, history.TraitDeadline, history.TraitCanceled, history.TraitUnexpectedEOF)
+		}
 		return has(history.TraitUnexpectedEOF, history.TraitEOF, history.TraitReset)
-	case "stall_body", "dribble": // silence, and then perhaps an end
+	case "truncated_body":
+		return has(history.TraitUnexpectedEOF, history.TraitEOF, history.TraitReset)
+	case "stall_body", "dribble", "bandwidth", "slow_close": // silence, and then perhaps an end
 		return has(history.TraitTimeout, history.TraitDeadline, history.TraitCanceled, history.TraitUnexpectedEOF, history.TraitEOF, history.TraitReset)
 	case "connect_refused":
 		return has(history.TraitRefused)

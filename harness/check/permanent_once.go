@@ -8,7 +8,7 @@ import (
 
 // A permanent answer does not change by asking again: 4xx, 501, 505, and a reply that came whole and could
 // not be decoded. These invite a repeat and are no permanent answers: 408, 425, 429; 421 (another
-// connection); 409 while an earlier attempt with the key is at work; 413 and 403 with a Retry-After (a
+// connection); 417 in place of a 100 (without Expect); 409 while an earlier attempt with the key is at work; 413 and 403 with a Retry-After (a
 // second rate limit, octokit/plugin-throttling.js#566); the first 401 (one fresh token, one replay).
 //
 // So is a server that is not who it should be: a certificate that must not be accepted (untrusted, expired, for
@@ -103,6 +103,10 @@ func permanent(a *history.Attempt, refreshed bool) string {
 		}
 	case 403, 413:
 		if asked {
+			return ""
+		}
+	case 417: // in place of a 100: it should be repeated without Expect (RFC 9110 §10.1.1)
+		if a.FaultName == "expect_continue_417" {
 			return ""
 		}
 	case 401:

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/retrychaos/retrychaos/harness/history"
@@ -90,6 +91,9 @@ func retryable(a *history.Attempt) bool {
 	switch a.FaultName {
 	case "connection_reset", "empty_response", "truncated_body", "close_at_accept":
 		return true
+	case "partial_request", "truncated_head", "broken_stream", "missing_final_chunk", "content_length_long", "interim":
+		// Of these some never end by themselves.
+		return a.Category == "transport" && !strings.Contains(a.Fault, "end=hang")
 	}
 	return passing(a)
 }

@@ -31,6 +31,8 @@ type History struct {
 	Leaks     Leaks         `json:"leaks"`
 	// Limits of the harness: the hard cap on attempts per call.
 	AttemptCap int `json:"attempt_cap"`
+	// Refreshes is how often a token was asked for.
+	Refreshes int `json:"refreshes,omitempty"`
 }
 
 // Declared is what the author of a client says of its policy. A zero field is not declared.
@@ -143,6 +145,7 @@ type Attempt struct {
 	BodyHash   string        `json:"body_hash,omitempty"`
 	BodyLen    int           `json:"body_len,omitempty"`
 	BodyBroken bool          `json:"body_broken,omitempty"` // it ended before its announced length
+	BodyUnread bool          `json:"body_unread,omitempty"` // its fault left the rest of it unread; BodyLen is what was read
 	HeaderDiff []string      `json:"header_diff,omitempty"` // fields set by the application that are missing or altered
 	Fault      string        `json:"fault"`                 // text form of what was claimed for it; "ok" for none
 	FaultName  string        `json:"fault_name,omitempty"`

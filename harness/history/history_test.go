@@ -17,7 +17,7 @@ const (
 func sample() *History {
 	return &History{
 		Scenario: "duplicates/reset", Client: "client", World: "virtual", Seed: 1<<64 - 1, Grain: ms, Lateness: ms, KeyMode: "honour",
-		Start: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), End: 9 * s, AttemptCap: 100, KeyExpiry: 24 * time.Hour,
+		Start: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), End: 9 * s, AttemptCap: 100, Refreshes: 2, KeyExpiry: 24 * time.Hour,
 		Declared: Declared{MaxAttempts: 4, Jitter: JitterProportional, JitterWidth: s, JitterRatio: 0.4, BaseDelay: s, Multiplier: 2,
 			MaxDelay: 30 * s, MaxRetryAfter: 60 * s, CapsRetryAfter: true, CanBeTold: true, Process: true},
 		Calls: []*Call{{

@@ -180,7 +180,7 @@ type Gap struct {
 	// Longest is the most that the wait can have been, given noise in when the server noticed the end.
 	Longest time.Duration
 	// Free says that repeating at once is right: a redirect, one fresh token after a 401, 408 and 421
-	// (another connection), a reused connection that went stale, a stream that was not processed.
+	// (another connection), 417 (without Expect), a reused connection that went stale, a stream that was not processed.
 	Free bool
 	// Overlap says that Next arrived while Prev was at work: a hedge, and not a wait.
 	Overlap bool
@@ -230,7 +230,7 @@ func (a *Attempt) free() bool {
 	switch {
 	case a.Redirect():
 		return true
-	case a.Status == 401 || a.Status == 408 || a.Status == 421:
+	case a.Status == 401 || a.Status == 408 || a.Status == 417 || a.Status == 421:
 		return true
 	case a.Status == 0 && a.Reused && (a.FaultName == "empty_response" || a.FaultName == "connection_reset"):
 		return true

@@ -25,6 +25,9 @@ var ErrNotApplicable = errors.New("the answer has nothing for this fault to dama
 func Apply(x *Exchange, f Fault) error {
 	if f.IsOK() {
 		d := delivery{Exchange: x, fault: f}
+		if x.Stream != nil {
+			x.Stream.Acknowledge()
+		}
 		x.Commit()
 		return d.answer(x.Reply)
 	}
@@ -38,8 +41,14 @@ func Apply(x *Exchange, f Fault) error {
 	}
 	d := delivery{Exchange: x, fault: f}
 	defer d.release()
+	if x.Stream != nil && !e.keepAck {
+		x.Stream.Acknowledge()
+	}
 	err := d.strike(e)
 	if errors.Is(err, ErrNotApplicable) {
+		if x.Stream != nil {
+			x.Stream.Acknowledge()
+		}
 		x.Commit()
 		d.told = true
 		return errors.Join(d.answer(x.Reply), fmt.Errorf("faults: %s: %w", f, err))
@@ -136,8 +145,11 @@ func bodyAllowed(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// answer sends a whole answer by net/http, which keeps the connection.
+// answer sends a whole answer, by net/http or on the stream, and keeps the connection.
 func (d *delivery) answer(r Reply) error {
+	if d.Stream != nil {
+		return d.answerStream(r)
+	}
 	r = reply(r)
 	now, err := d.begin(r, len(r.Body))
 	if err != nil {
@@ -167,9 +179,9 @@ func (d *delivery) begin(r Reply, n int) (now time.Time, err error) {
 
 // respond sends a whole answer that is a fault by what it says. A late commit comes after the answer: there
 // the connection is closed behind it, because a next request on it would wait until this one is over and so
-// could never overtake the commit.
+// could never overtake the commit. Streams of HTTP/2 do not wait for each other.
 func (d *delivery) respond(r Reply) error {
-	if d.fault.Phase != CommitLate {
+	if d.fault.Phase != CommitLate || d.Stream != nil {
 		return d.answer(r)
 	}
 	r = reply(r)

@@ -18,7 +18,9 @@ type Exchange struct {
 	// W answers over net/http, or is hijacked for what net/http would not send. A hijacked connection
 	// satisfies world.Conn (CloseWrite, SetLinger).
 	W http.ResponseWriter
-	// R is the request; its body has been read. Its context ends when the client goes.
+	// Stream, if not nil, is the HTTP/2 stream that the attempt came on; W is nil then.
+	Stream Stream
+	// R is the request; its body has been read, unless Fault.Unread. Its context ends when the client goes.
 	R *http.Request
 	// Reply is the good answer.
 	Reply Reply

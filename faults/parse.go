@@ -353,6 +353,13 @@ func (f Fault) Category() Category {
 	return e.Category
 }
 
+// Unread reports whether f strikes while the body of the request is still on its way: whoever applies it must
+// not have read it.
+func (f Fault) Unread() bool {
+	e, ok := Lookup(f.Name)
+	return ok && e.unread != nil && e.unread(f.filled())
+}
+
 // Blocks reports whether f never ends for a client that has no timeout of its own.
 func (f Fault) Blocks() bool {
 	e, ok := Lookup(f.Name)

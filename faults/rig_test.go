@@ -73,14 +73,19 @@ func newRig(t *testing.T, n *world.Network, plan ...faults.Fault) (*rig, func())
 	go func() { defer close(served); srv.Serve(l) }()
 	return r, func() {
 		r.close()
-		r.mu.Lock()
-		for r.active > 0 {
-			r.moved.Wait()
-		}
-		r.mu.Unlock()
+		r.idle()
 		srv.Close()
 		n.Close()
 		<-served
+	}
+}
+
+// idle waits until no handler is at work.
+func (r *rig) idle() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.active > 0 {
+		r.moved.Wait()
 	}
 }
 
@@ -93,11 +98,13 @@ func (r *rig) close() {
 }
 
 func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.serve(&faults.Exchange{W: w, R: req})
+}
+
+// serve does the next fault of the plan to x.
+func (r *rig) serve(x *faults.Exchange) {
 	r.count(1)
 	defer r.count(-1)
-	if _, err := io.Copy(io.Discard, req.Body); err != nil {
-		r.t.Errorf("reading the request: %v", err)
-	}
 	r.mu.Lock()
 	var f faults.Fault
 	first := len(r.plan) > 0
@@ -106,6 +113,11 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	status := r.status
 	r.mu.Unlock()
+	if !f.Unread() {
+		if _, err := io.Copy(io.Discard, x.R.Body); err != nil {
+			r.t.Errorf("reading the request: %v", err)
+		}
+	}
 	note := func(e event) {
 		if !first {
 			return
@@ -116,8 +128,8 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.log = append(r.log, e)
 		r.mu.Unlock()
 	}
-	x := &faults.Exchange{W: w, R: req, Closing: r.closing,
-		Reply: faults.Reply{Status: status, Body: []byte(strings.ReplaceAll(goodBody, "#", "0"))}}
+	x.Closing = r.closing
+	x.Reply = faults.Reply{Status: status, Body: []byte(strings.ReplaceAll(goodBody, "#", "0"))}
 	var once sync.Once
 	x.Commit = func() {
 		once.Do(func() {
@@ -309,5 +321,6 @@ func parse(t *testing.T, text string) faults.Fault {
 
 // key names a combination of the catalogue.
 func key(f faults.Fault) string {
-	return strings.TrimSpace(fmt.Sprintf("%s@%s %s%s", f.Name, f.Phase, f.End, f.Variant))
+	words := strings.Fields(strings.Join([]string{string(f.End), f.Variant, f.Last, f.Code, f.At, f.Then}, " "))
+	return strings.TrimSpace(fmt.Sprintf("%s@%s %s", f.Name, f.Phase, strings.Join(words, " ")))
 }

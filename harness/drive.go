@@ -69,7 +69,8 @@ func (d *drive) run(net *world.Network) {
 	defer net.Close()
 	start := time.Now()
 	rec := newRecorder(start)
-	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start, Keys: d.scenario.Server.Keys})
+	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start, Keys: d.scenario.Server.Keys,
+		Protocol: d.scenario.Server.Protocol})
 	jobs := d.expand(rec, srv)
 	d.mu.Lock()
 	d.srv, d.rec, d.start = srv, rec, start
@@ -84,7 +85,7 @@ func (d *drive) run(net *world.Network) {
 	go func() { served <- srv.Serve(l) }()
 
 	fleet := &fleet{client: d.client, net: net, rec: rec, baseURL: "http://" + l.Addr().String(), seed: d.seed,
-		warm: d.scenario.Connection == faults.Reused}
+		warm: d.scenario.Connection == faults.Reused, protocol: d.scenario.Server.Protocol}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -214,6 +215,8 @@ type fleet struct {
 	baseURL string
 	seed    uint64
 	warm    bool
+	// protocol of the scenario's server, which the base transport speaks as well
+	protocol string
 
 	shared    Caller
 	instances uint64
@@ -245,6 +248,10 @@ func (f *fleet) instance() (Caller, error) {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
+	}
+	if f.protocol == faults.HTTP2 {
+		base.Protocols = new(http.Protocols)
+		base.Protocols.SetUnencryptedHTTP2(true)
 	}
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++

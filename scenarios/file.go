@@ -38,7 +38,8 @@ type fileScenario struct {
 }
 
 type fileServer struct {
-	Keys keyMode `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
+	Keys     keyMode  `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
+	Protocol protocol `yaml:"protocol,omitempty" doc:"what the server speaks: http/1.1 unless said; h2 is HTTP/2 with prior knowledge"`
 }
 
 // fileCall is one group of calls.
@@ -87,6 +88,7 @@ type (
 	world     string
 	connState string
 	keyMode   string
+	protocol  string
 	method    string
 	trait     string
 	count     int
@@ -105,7 +107,7 @@ type fileMatrix map[string]any
 func (f *fileScenario) scenario(family string) Scenario {
 	s := Scenario{
 		Name: family + "/" + f.Name, Summary: f.Summary, Rule: string(f.Rule), Source: f.Source,
-		Labels: f.Labels, Why: f.Why, Server: Server{Keys: KeyMode(f.Server.Keys)},
+		Labels: f.Labels, Why: f.Why, Server: Server{Keys: KeyMode(f.Server.Keys), Protocol: string(f.Server.Protocol)},
 		Faults: plain(f.Faults), Connection: faults.ConnState(f.Connection), Settle: time.Duration(f.Settle),
 		Expect: Expect{
 			OK: f.Expect.OK, MinAttempts: f.Expect.Attempts.min, MaxAttempts: f.Expect.Attempts.max,

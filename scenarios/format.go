@@ -49,6 +49,9 @@ func formOf(s Scenario, name string) fileScenario {
 	if s.Server.Keys != Honour {
 		f.Server.Keys = keyMode(s.Server.Keys)
 	}
+	if s.Server.Protocol != faults.HTTP1 {
+		f.Server.Protocol = protocol(s.Server.Protocol)
+	}
 	for _, w := range s.Worlds {
 		f.Worlds = append(f.Worlds, world(w))
 	}

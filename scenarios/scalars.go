@@ -45,6 +45,10 @@ func (k *keyMode) decode(d *decoder, n *yaml.Node, path string) {
 	*k = keyMode(d.word(n, path, "key mode", keyModes()))
 }
 
+func (p *protocol) decode(d *decoder, n *yaml.Node, path string) {
+	*p = protocol(d.word(n, path, "protocol", protocols()))
+}
+
 func (t *trait) decode(d *decoder, n *yaml.Node, path string) {
 	*t = trait(d.word(n, path, "trait", Traits()))
 }

@@ -87,7 +87,8 @@ const NoDeadline time.Duration = -1
 
 // Server is how the fake server behaves where no fault strikes.
 type Server struct {
-	Keys KeyMode // default honour
+	Keys     KeyMode // default honour
+	Protocol string  // faults.HTTP1 (the default) or faults.HTTP2, without TLS and by prior knowledge
 }
 
 // Expect is what the author expects of any good client, beyond the checks. Nil means no expectation.

@@ -106,6 +106,9 @@ func withDefaults(s Scenario) Scenario {
 	if s.Server.Keys == "" {
 		s.Server.Keys = Honour
 	}
+	if s.Server.Protocol == "" {
+		s.Server.Protocol = faults.HTTP1
+	}
 	s.Labels, s.Worlds, s.Storms = own(s.Labels), own(s.Worlds), own(s.Storms)
 	s.Faults = own(s.Faults)
 	if s.Draw != nil {
@@ -216,6 +219,9 @@ func (v *validator) head(s *Scenario) {
 	}
 	if !slices.Contains(keyModes(), string(s.Server.Keys)) {
 		v.near("server.keys", nearest.Word(string(s.Server.Keys), keyModes()), "unknown key mode %q; want %s", clip(string(s.Server.Keys)), oneOf(keyModes()))
+	}
+	if !slices.Contains(protocols(), s.Server.Protocol) {
+		v.near("server.protocol", nearest.Word(s.Server.Protocol, protocols()), "unknown protocol %q; want %s", clip(s.Server.Protocol), oneOf(protocols()))
 	}
 	if s.Connection != faults.AnyConn && !slices.Contains(connStates(), string(s.Connection)) {
 		v.near("connection", nearest.Word(string(s.Connection), connStates()), "unknown connection %q; want %s", clip(string(s.Connection)), oneOf(connStates()))

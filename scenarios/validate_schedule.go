@@ -15,13 +15,13 @@ const maxSequence = 10_000
 
 // schedule validates the faults and puts them into the form that their text has.
 func (v *validator) schedule(s *Scenario) {
-	v.sequence("faults", s.Faults)
+	v.sequence(s, "faults", s.Faults)
 	for i := range s.Calls {
-		v.sequence(fmt.Sprintf("calls[%d].faults", i), s.Calls[i].Faults)
+		v.sequence(s, fmt.Sprintf("calls[%d].faults", i), s.Calls[i].Faults)
 	}
 	for i := range s.Storms {
 		st, p := &s.Storms[i], fmt.Sprintf("storms[%d]", i)
-		v.fault(p+".fault", &st.Fault)
+		v.fault(s, p+".fault", &st.Fault)
 		v.noTimes(p+".fault", st.Fault)
 		v.duration(p+".from", st.From, maxSpan)
 		v.duration(p+".to", st.To, maxSpan)
@@ -49,7 +49,7 @@ func (v *validator) schedule(s *Scenario) {
 	}
 	for i := range s.Draw.Faults {
 		p := fmt.Sprintf("draw.faults[%d]", i)
-		v.fault(p, &s.Draw.Faults[i])
+		v.fault(s, p, &s.Draw.Faults[i])
 		v.noTimes(p, s.Draw.Faults[i])
 		if s.Draw.Faults[i].IsOK() {
 			v.add(p, "ok in a draw only makes faults rarer: lower p instead")
@@ -57,10 +57,10 @@ func (v *validator) schedule(s *Scenario) {
 	}
 }
 
-func (v *validator) sequence(path string, list []faults.Fault) {
+func (v *validator) sequence(s *Scenario, path string, list []faults.Fault) {
 	for i := range list {
 		p := fmt.Sprintf("%s[%d]", path, i)
-		v.fault(p, &list[i])
+		v.fault(s, p, &list[i])
 		if list[i].Times == faults.Forever && i < len(list)-1 {
 			v.add(fmt.Sprintf("%s[%d]", path, i+1), "nothing comes after %q, which takes all further attempts", clip(list[i].String()))
 			return
@@ -68,13 +68,16 @@ func (v *validator) sequence(path string, list []faults.Fault) {
 	}
 }
 
-// fault validates f and puts it into the form that Parse gives.
-func (v *validator) fault(path string, f *faults.Fault) {
+// fault validates f, as one that the server of s can do, and puts it into the form that Parse gives.
+func (v *validator) fault(s *Scenario, path string, f *faults.Fault) {
 	err := f.Validate()
 	if err == nil {
 		*f, err = faults.Parse(f.String())
 	}
 	if err == nil {
+		if why := f.Fits(s.Server.Protocol); why != "" && slices.Contains(protocols(), s.Server.Protocol) {
+			v.add(path, "%s", why)
+		}
 		return
 	}
 	var syntax *faults.SyntaxError

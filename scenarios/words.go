@@ -3,6 +3,8 @@ package scenarios
 import (
 	"slices"
 	"strings"
+
+	"github.com/retrychaos/retrychaos/faults"
 )
 
 // RuleIDs returns the ids of the checks that a scenario can name as its rule, sorted. The checks live
@@ -51,6 +53,8 @@ func Methods() []string {
 var safeMethods = []string{"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
 
 func keyModes() []string { return []string{string(Honour), string(Ignore), string(Require)} }
+
+func protocols() []string { return []string{faults.HTTP1, faults.HTTP2} }
 
 func worlds() []string { return []string{string(Virtual), string(Loopback)} }
 

@@ -31,7 +31,7 @@ func judgeBodyIntact(h *history.History) Verdict {
 			if len(a.HeaderDiff) > 0 {
 				bad.add(c, 5, "call %s: attempt %d lacks or alters what the application set: %s", c.ID, a.N, strings.Join(a.HeaderDiff, ", "))
 			}
-			if a.Redirected(c) {
+			if a.Redirected(c) || a.Unread {
 				continue
 			}
 			switch {

@@ -88,7 +88,7 @@ func retryable(a *history.Attempt) bool {
 		return false
 	}
 	switch a.FaultName {
-	case "connection_reset", "empty_response", "truncated_body":
+	case "connection_reset", "empty_response", "truncated_body", "h2_goaway", "h2_rst_stream", "h2_connection_closed":
 		return true
 	}
 	return false

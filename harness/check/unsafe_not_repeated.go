@@ -94,7 +94,7 @@ func hiddenRepeats(repeats, hidden int) string {
 
 // ambiguous says why a client could not know whether a was carried out, or returns "".
 func ambiguous(a *history.Attempt) string {
-	if strings.Contains(strings.ToLower(a.Fault), "refused") {
+	if a.Unprocessed && a.Delivered || strings.Contains(strings.ToLower(a.Fault), "refused") {
 		return "" // refused before it was processed: RFC 9113 §8.7
 	}
 	if a.Category == "decoding" && a.Delivered {

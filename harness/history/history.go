@@ -133,18 +133,22 @@ type Attempt struct {
 	BodyHash   string        `json:"body_hash,omitempty"`
 	BodyLen    int           `json:"body_len,omitempty"`
 	BodyBroken bool          `json:"body_broken,omitempty"` // it ended before its announced length
+	Unread     bool          `json:"unread,omitempty"`      // its fault struck while the body was on its way, which was not looked at
 	HeaderDiff []string      `json:"header_diff,omitempty"` // fields set by the application that are missing or altered
 	Fault      string        `json:"fault"`                 // text form of what was claimed for it; "ok" for none
 	FaultName  string        `json:"fault_name,omitempty"`
 	Phase      string        `json:"phase,omitempty"`
 	Category   string        `json:"category,omitempty"`
-	Delivered  bool          `json:"delivered"`
-	Status     int           `json:"status,omitempty"`      // status put on the wire; 0: none
-	Closed     bool          `json:"closed,omitempty"`      // the server left its connection unfit for another request
-	Effect     int           `json:"effect,omitempty"`      // number of the effect that it committed; 0: none
-	Replayed   bool          `json:"replayed,omitempty"`    // answered from the idempotency store
-	InFlight   bool          `json:"in_flight,omitempty"`   // refused with 409: an earlier one with this key was at work
-	RetryAfter []string      `json:"retry_after,omitempty"` // field lines sent
+	// Unprocessed: the fault itself tells the client that the request was not processed, so that it may be
+	// sent again whatever its method (RFC 9113 §8.7).
+	Unprocessed bool     `json:"unprocessed,omitempty"`
+	Delivered   bool     `json:"delivered"`
+	Status      int      `json:"status,omitempty"`      // status put on the wire; 0: none
+	Closed      bool     `json:"closed,omitempty"`      // the server left its connection unfit for another request
+	Effect      int      `json:"effect,omitempty"`      // number of the effect that it committed; 0: none
+	Replayed    bool     `json:"replayed,omitempty"`    // answered from the idempotency store
+	InFlight    bool     `json:"in_flight,omitempty"`   // refused with 409: an earlier one with this key was at work
+	RetryAfter  []string `json:"retry_after,omitempty"` // field lines sent
 	// NotBefore is the earliest instant that a valid Retry-After allows; 0: none asked.
 	NotBefore time.Duration `json:"not_before_ns,omitempty"`
 }

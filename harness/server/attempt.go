@@ -23,20 +23,29 @@ func Hash(b []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// ServeHTTP takes one attempt through its life: journal, claim, body, store, fault, commit.
+// ServeHTTP takes one attempt over HTTP/1.1.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn, _ := r.Context().Value(connKey{}).(*connInfo)
 	if conn == nil {
 		conn = &connInfo{}
 	}
+	hw := &hijackWatch{ResponseWriter: w}
+	s.attempt(&faults.Exchange{W: hw, R: r}, conn, func() bool { return hw.hijacked })
+}
+
+// attempt takes one attempt through its life, whatever the protocol that it came by: journal, claim, body,
+// store, fault, commit. ends reports, when that is over, whether the connection takes no further request.
+func (s *Server) attempt(x *faults.Exchange, conn *connInfo, ends func() bool) {
+	r := x.R
+	x.Closing = s.closing
 	reused := conn.requests.Add(1) > 1
 	if r.URL.Path == WarmPath {
-		w.WriteHeader(http.StatusNoContent)
+		say(x, faults.Reply{Status: http.StatusNoContent})
 		return
 	}
 	c := s.find(r.URL.Path)
 	if c == nil {
-		s.unmatched(w, r)
+		s.unmatched(x)
 		return
 	}
 	s.active.Add(1)
@@ -47,21 +56,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.stonewall(r)
 		return
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
-	s.received(a, body, err)
-	if err != nil {
-		// The client broke off; nothing can be answered and nothing was asked.
-		s.over(a)
-		return
+	var body []byte
+	if !fault.Unread() {
+		var err error
+		body, err = io.ReadAll(io.LimitReader(r.Body, maxBody))
+		s.received(a, body, err)
+		if err != nil {
+			// The client broke off; nothing can be answered and nothing was asked.
+			s.over(a)
+			return
+		}
 	}
-	hw := &hijackWatch{ResponseWriter: w}
-	x := &faults.Exchange{
-		W: hw, R: r, Closing: s.closing,
-		Delivered: func() { s.delivered(a, fault) },
-		Over:      func() { s.over(a) },
-		Answered: func(status int, retryAfter []string, notBefore time.Time) {
-			s.answered(a, status, retryAfter, notBefore)
-		},
+	x.Delivered = func() { s.delivered(a, fault) }
+	x.Over = func() { s.over(a) }
+	x.Answered = func(status int, retryAfter []string, notBefore time.Time) {
+		s.answered(a, status, retryAfter, notBefore)
 	}
 	settle := s.admit(c, a, x, body)
 	late := fault.Phase == faults.CommitLate && !fault.IsOK()
@@ -69,15 +78,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.lateStart()
 		defer s.lateDone()
 	}
-	err = faults.Apply(x, fault)
+	err := faults.Apply(x, fault)
 	settle()
 	s.over(a)
-	if hw.hijacked || err != nil {
+	if err != nil || ends() {
 		s.closed(a)
 	}
 	if err != nil {
 		s.undelivered(c, a, err)
 	}
+}
+
+// say answers a request that is no attempt.
+func say(x *faults.Exchange, r faults.Reply) {
+	x.Reply = r
+	x.Commit, x.Delivered = func() {}, func() {}
+	x.Answered = func(int, []string, time.Time) {}
+	_ = faults.Apply(x, faults.Fault{}) // the client may have gone: there is nothing to tell
 }
 
 // journal records the attempt and claims its fault, under one lock: two attempts never claim the same.
@@ -105,6 +122,7 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 	a.Fault = faults.OK
 	if !f.IsOK() {
 		a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
+		a.Unprocessed, a.Unread = f.Unprocessed(), f.Unread()
 		s.account(f).Claimed++
 	}
 	for k, want := range c.header {

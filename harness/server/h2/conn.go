@@ -1,0 +1,473 @@
+package h2
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+const (
+	initialWindow = 65535    // of RFC 9113 §6.9.2, for streams and for the connection
+	connWindow    = 16 << 20 // of the connection: streams that are left unread must not block the others
+	maxWindow     = 1<<31 - 1
+	maxFrame      = 16384 // of RFC 9113 §4.2, the size that every peer takes
+	maxHeaderList = 1 << 20
+	creditStep    = 16384 // what has been read is given back to the windows in steps of so much, at least
+	prefaceLimit  = 10 * time.Second
+)
+
+// ackGrace is how long the acknowledgement of the client's first SETTINGS waits for a request, which may want
+// it withheld. RFC 9113 §6.5.3 asks for one as soon as possible; clients that send a request do not wait for it.
+const ackGrace = time.Second
+
+// A Server answers HTTP/2 connections. Its fields are fixed before the first one.
+type Server struct {
+	// Handler is called in a goroutine of its own for every stream that a client opens, when its header has
+	// arrived. When it returns, the stream is forgotten; nothing is sent for a stream that is not ended.
+	Handler func(*Stream)
+	// MaxStreams is SETTINGS_MAX_CONCURRENT_STREAMS; 0: 250. A stream beyond it is refused (§5.1.2).
+	MaxStreams uint32
+}
+
+// A Conn is one connection.
+type Conn struct {
+	srv  *Server
+	nc   net.Conn
+	fr   *http2.Framer
+	pool sync.WaitGroup // streams at work
+
+	// Value is the Handler's own, for what it knows of the connection. It is set by ServeConn.
+	Value any
+
+	wmu  sync.Mutex // one writer at a time; taken before mu where both are
+	enc  *hpack.Encoder
+	hbuf bytes.Buffer
+
+	mu         sync.Mutex
+	changed    sync.Cond // with mu: a window, a stream, an acknowledgement or the connection has changed
+	streams    map[uint32]*Stream
+	highest    uint32 // of the streams opened
+	last       uint32 // of the last GOAWAY sent
+	away       bool   // a GOAWAY was sent
+	gone       bool   // the client has gone, or the connection was closed
+	closing    bool   // closed by us: what still arrives is thrown away
+	sendWindow int64
+	recvWindow int64
+	credit     int64 // read and not yet given back to recvWindow
+	peerWindow int64 // SETTINGS_INITIAL_WINDOW_SIZE of the client
+	peerFrame  int
+	ackDue     int  // SETTINGS of the client not yet acknowledged
+	ackHeld    bool // by WithholdAck, for good
+	settled    bool // Acknowledge has been called, or the grace is over
+	pings      map[[8]byte]bool
+	pinged     uint64
+}
+
+// wrongVersion is said to a client that speaks HTTP/1.1, which would else see a network error.
+const wrongVersion = "HTTP/1.1 505 HTTP Version Not Supported\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: 34\r\n\r\n" +
+	"this server speaks only HTTP/2 h2c"
+
+// A PrefaceError is returned for a connection that does not begin as HTTP/2 has it (RFC 9113 §3.4). Got holds
+// what came instead.
+type PrefaceError struct{ Got []byte }
+
+func (e *PrefaceError) Error() string {
+	return "h2: the connection does not begin with the HTTP/2 preface"
+}
+
+// ServeConn answers c until it ends, and closes it. It returns when the handlers of its streams have returned.
+// The error is nil, a *PrefaceError, or what broke the connection; io.EOF is none.
+func (s *Server) ServeConn(c net.Conn, value any) error {
+	k := &Conn{
+		srv: s, nc: c, fr: http2.NewFramer(c, c), Value: value, streams: map[uint32]*Stream{},
+		sendWindow: initialWindow, recvWindow: initialWindow, peerWindow: initialWindow, peerFrame: maxFrame,
+		pings: map[[8]byte]bool{},
+	}
+	k.changed.L = &k.mu
+	k.enc = hpack.NewEncoder(&k.hbuf)
+	k.fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	k.fr.MaxHeaderListSize = maxHeaderList
+	k.fr.SetMaxReadFrameSize(maxFrame)
+	defer k.pool.Wait()
+	defer k.end()
+	err := k.serve()
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return err
+}
+
+func (k *Conn) serve() error {
+	if err := k.preface(); err != nil {
+		var other *PrefaceError
+		if errors.As(err, &other) {
+			_, _ = io.WriteString(k.nc, wrongVersion)
+		}
+		return err
+	}
+	max := k.srv.MaxStreams
+	if max == 0 {
+		max = 250
+	}
+	err := k.write(func() error {
+		if err := k.fr.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: max}); err != nil {
+			return err
+		}
+		return k.fr.WriteWindowUpdate(0, connWindow-initialWindow)
+	})
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	k.recvWindow = connWindow
+	k.mu.Unlock()
+	grace := time.AfterFunc(ackGrace, func() { k.Acknowledge() })
+	defer grace.Stop()
+	for {
+		f, err := k.fr.ReadFrame()
+		if err == nil {
+			err = k.frame(f, max)
+		}
+		var stream http2.StreamError
+		var conn http2.ConnectionError
+		switch {
+		case err == nil:
+		case errors.As(err, &stream):
+			k.resetStream(stream.StreamID, stream.Code)
+		case errors.As(err, &conn):
+			k.mu.Lock()
+			last, closing := k.highest, k.closing
+			k.mu.Unlock()
+			if !closing {
+				_ = k.goAway(last, http2.ErrCode(conn))
+			}
+			return err
+		default:
+			return err
+		}
+	}
+}
+
+// preface reads the 24 octets that begin a connection.
+func (k *Conn) preface() error {
+	_ = k.nc.SetReadDeadline(time.Now().Add(prefaceLimit))
+	buf := make([]byte, len(http2.ClientPreface))
+	n := 0
+	for n < len(buf) {
+		m, err := k.nc.Read(buf[n:])
+		n += m
+		if string(buf[:n]) != http2.ClientPreface[:n] {
+			return &PrefaceError{buf[:n]}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return k.nc.SetReadDeadline(time.Time{})
+}
+
+// end lets go of the connection and of whoever waits on it.
+func (k *Conn) end() {
+	k.mu.Lock()
+	k.gone = true
+	for _, s := range k.streams {
+		s.leave()
+	}
+	k.changed.Broadcast()
+	k.mu.Unlock()
+	_ = k.nc.Close()
+}
+
+// write runs f, which writes frames, while nobody else does.
+func (k *Conn) write(f func() error) error {
+	k.wmu.Lock()
+	defer k.wmu.Unlock()
+	return f()
+}
+
+func (k *Conn) frame(f http2.Frame, max uint32) error {
+	k.mu.Lock()
+	closing := k.closing
+	k.mu.Unlock()
+	if closing {
+		return nil
+	}
+	switch f := f.(type) {
+	case *http2.SettingsFrame:
+		return k.settings(f)
+	case *http2.PingFrame:
+		return k.ping(f)
+	case *http2.MetaHeadersFrame:
+		return k.headers(f, max)
+	case *http2.DataFrame:
+		return k.data(f)
+	case *http2.WindowUpdateFrame:
+		return k.windowUpdate(f)
+	case *http2.RSTStreamFrame:
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if f.StreamID > k.highest {
+			return http2.ConnectionError(http2.ErrCodeProtocol) // idle: §5.1
+		}
+		if s := k.streams[f.StreamID]; s != nil {
+			s.leave()
+			k.changed.Broadcast()
+		}
+	case *http2.PushPromiseFrame:
+		return http2.ConnectionError(http2.ErrCodeProtocol) // §8.4: a client cannot push
+	}
+	return nil // PRIORITY, GOAWAY, and what is not known (§4.1)
+}
+
+func (k *Conn) settings(f *http2.SettingsFrame) error {
+	if f.IsAck() {
+		return nil
+	}
+	k.mu.Lock()
+	var bad error
+	var table uint32
+	hasTable := false
+	_ = f.ForeachSetting(func(s http2.Setting) error {
+		if err := s.Valid(); err != nil {
+			bad = err
+			return err
+		}
+		switch s.ID {
+		case http2.SettingInitialWindowSize:
+			delta := int64(s.Val) - k.peerWindow
+			k.peerWindow = int64(s.Val)
+			for _, st := range k.streams {
+				st.sendWindow += delta // may become negative: §6.9.2
+			}
+		case http2.SettingMaxFrameSize:
+			k.peerFrame = int(s.Val)
+		case http2.SettingHeaderTableSize:
+			table, hasTable = s.Val, true
+		}
+		return nil
+	})
+	k.ackDue++
+	settled := k.settled
+	k.changed.Broadcast()
+	k.mu.Unlock()
+	if bad != nil {
+		return bad
+	}
+	if hasTable {
+		k.wmu.Lock()
+		k.enc.SetMaxDynamicTableSizeLimit(table)
+		k.wmu.Unlock()
+	}
+	if settled {
+		k.Acknowledge()
+	}
+	return nil
+}
+
+// Acknowledge acknowledges the client's SETTINGS, where that is due and not withheld.
+func (k *Conn) Acknowledge() {
+	_ = k.write(func() error {
+		k.mu.Lock()
+		k.settled = true
+		n := k.ackDue
+		if k.ackHeld || k.gone || k.closing {
+			n = 0
+		}
+		k.ackDue -= n
+		k.mu.Unlock()
+		for range n {
+			if err := k.fr.WriteSettingsAck(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (k *Conn) ping(f *http2.PingFrame) error {
+	if !f.IsAck() {
+		return k.write(func() error { return k.fr.WritePing(true, f.Data) })
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.pings, f.Data)
+	k.changed.Broadcast()
+	return nil
+}
+
+func (k *Conn) windowUpdate(f *http2.WindowUpdateFrame) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	defer k.changed.Broadcast()
+	if f.StreamID == 0 {
+		if k.sendWindow += int64(f.Increment); k.sendWindow > maxWindow {
+			return http2.ConnectionError(http2.ErrCodeFlowControl)
+		}
+		return nil
+	}
+	if f.StreamID > k.highest {
+		return http2.ConnectionError(http2.ErrCodeProtocol)
+	}
+	if s := k.streams[f.StreamID]; s != nil {
+		if s.sendWindow += int64(f.Increment); s.sendWindow > maxWindow {
+			return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeFlowControl}
+		}
+	}
+	return nil
+}
+
+func (k *Conn) headers(f *http2.MetaHeadersFrame, max uint32) error {
+	k.mu.Lock()
+	id := f.StreamID
+	if s := k.streams[id]; s != nil {
+		defer k.mu.Unlock()
+		// Trailers: they end the request, and say nothing that we need (§8.1).
+		if !f.StreamEnded() || s.ended {
+			return http2.StreamError{StreamID: id, Code: http2.ErrCodeProtocol}
+		}
+		s.ended = true
+		k.changed.Broadcast()
+		return nil
+	}
+	if id%2 == 0 || id <= k.highest {
+		defer k.mu.Unlock()
+		if id%2 == 1 && f.StreamEnded() {
+			return nil // trailers of a stream that we are done with
+		}
+		return http2.ConnectionError(http2.ErrCodeProtocol)
+	}
+	if k.away && id > k.last {
+		k.mu.Unlock()
+		return nil // §6.8: discarded, and so not processed
+	}
+	k.highest = id
+	if len(k.streams) >= int(max) {
+		k.mu.Unlock()
+		return http2.StreamError{StreamID: id, Code: http2.ErrCodeRefusedStream} // §5.1.2
+	}
+	s := &Stream{conn: k, id: id, sendWindow: k.peerWindow, recvWindow: initialWindow, ended: f.StreamEnded()}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	k.streams[id] = s
+	k.mu.Unlock()
+	r, err := s.request(f)
+	if err != nil {
+		k.forget(s)
+		return http2.StreamError{StreamID: id, Code: http2.ErrCodeProtocol} // §8.1.1
+	}
+	s.req = r
+	k.pool.Add(1)
+	go func() {
+		defer k.pool.Done()
+		defer k.forget(s)
+		k.srv.Handler(s)
+	}()
+	return nil
+}
+
+// forget lets go of a stream and gives what of its body was never read back to the connection.
+func (k *Conn) forget(s *Stream) {
+	k.mu.Lock()
+	delete(k.streams, s.id)
+	s.leave()
+	k.credit += int64(len(s.body))
+	s.body = nil
+	k.changed.Broadcast()
+	k.mu.Unlock()
+	_ = k.giveBack(nil)
+}
+
+// giveBack opens the windows of the connection, and of s if there is one, by what was read, once it is enough.
+func (k *Conn) giveBack(s *Stream) error {
+	return k.write(func() error {
+		k.mu.Lock()
+		if k.gone || k.closing {
+			k.mu.Unlock()
+			return nil
+		}
+		take := func(credit, window *int64) (n int64) {
+			if *credit < creditStep {
+				return 0
+			}
+			n, *credit = *credit, 0
+			*window += n
+			return n
+		}
+		conn, stream := take(&k.credit, &k.recvWindow), int64(0)
+		if s != nil && !s.ended && !s.reset {
+			stream = take(&s.credit, &s.recvWindow)
+		}
+		k.mu.Unlock()
+		if conn > 0 {
+			if err := k.fr.WriteWindowUpdate(0, uint32(conn)); err != nil {
+				return err
+			}
+		}
+		if stream > 0 {
+			return k.fr.WriteWindowUpdate(s.id, uint32(stream))
+		}
+		return nil
+	})
+}
+
+func (k *Conn) data(f *http2.DataFrame) error {
+	size := int64(f.Length) // padding counts: §6.9.1
+	k.mu.Lock()
+	if f.StreamID > k.highest && !k.away {
+		k.mu.Unlock()
+		return http2.ConnectionError(http2.ErrCodeProtocol)
+	}
+	if k.recvWindow -= size; k.recvWindow < 0 {
+		k.mu.Unlock()
+		return http2.ConnectionError(http2.ErrCodeFlowControl)
+	}
+	s := k.streams[f.StreamID]
+	spare := size // what nobody will read
+	var bad error
+	switch {
+	case s == nil || s.reset:
+	case s.ended:
+		bad = http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeStreamClosed}
+	case size > s.recvWindow:
+		bad = http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeFlowControl}
+	default:
+		s.recvWindow -= size
+		s.body = append(s.body, f.Data()...)
+		s.ended = f.StreamEnded()
+		spare = size - int64(len(f.Data()))
+	}
+	k.credit += spare
+	if s != nil {
+		s.credit += spare // padding; for a stream that is over it has no meaning
+	}
+	k.changed.Broadcast()
+	k.mu.Unlock()
+	return errors.Join(k.giveBack(s), bad)
+}
+
+// resetStream ends a stream that the client has got wrong, or that is refused.
+func (k *Conn) resetStream(id uint32, code http2.ErrCode) {
+	k.mu.Lock()
+	if s := k.streams[id]; s != nil {
+		s.reset = true
+		s.leave()
+		k.changed.Broadcast()
+	}
+	k.mu.Unlock()
+	_ = k.write(func() error { return k.fr.WriteRSTStream(id, code) })
+}
+
+func (k *Conn) goAway(last uint32, code http2.ErrCode) error {
+	return k.write(func() error {
+		k.mu.Lock()
+		k.away, k.last = true, last
+		k.mu.Unlock()
+		return k.fr.WriteGoAway(last, code, nil)
+	})
+}

@@ -75,6 +75,9 @@ func TestWhatAGoClientSees(t *testing.T) {
 			})
 		}
 	}
+	for _, s := range h2Sights() {
+		seen[parse(t, s.text).Name] = append(seen[parse(t, s.text).Name], s.where)
+	}
 	for _, e := range faults.Catalogue() {
 		if !slices.Contains(seen[e.Name], e.Where) {
 			t.Errorf("%s: no client has seen a failure at %s", e.Name, e.Where)

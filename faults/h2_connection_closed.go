@@ -12,8 +12,8 @@ func h2ConnectionClosed() Entry {
 			atParam(AtStart, AtStart, AtHeaders, AtBody, AtAnswer),
 			endParam(func(Fault) End { return EndFIN }, string(EndFIN), EndFIN, EndRST),
 		},
-		Sees: "io.ErrUnexpectedEOF (fin) or syscall.ECONNRESET (rst), at Do (start) or at Body.Read (headers, body); net/http does " +
-			"not send the request again. Behind the whole answer: the answer, and the next request goes to a new connection",
+		Sees: "io.ErrUnexpectedEOF (fin), syscall.ECONNRESET or, where net/http's writing side was told of the reset, " +
+			"io.ErrUnexpectedEOF (rst), at Do (start) or at Body.Read (headers, body); net/http does not send the request again. Behind the whole answer: the answer, and the next request goes to a new connection",
 		Where:   WhereDo,
 		Example: "h2_connection_closed@after_commit at=headers end=rst",
 		check: func(f Fault) (about, msg string) {

@@ -90,7 +90,11 @@ func deliverGoAway(d *delivery) error {
 				return err
 			}
 		}
-		if err := s.GoAway(n.last, n.code); err != nil {
+		send := s.GoAway
+		if i > 0 && f.Last == lastRaised {
+			send = s.RaiseGoAway
+		}
+		if err := send(n.last, n.code); err != nil {
 			return err
 		}
 	}

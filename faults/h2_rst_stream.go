@@ -18,8 +18,8 @@ func h2RSTStream() Entry {
 			atParam(AtStart, AtStart, AtHeaders, AtBody, AtAnswer),
 		},
 		Sees: "a stream error that errors.As finds by its shape (go.dev/issue/53896), at Do (start) or at Body.Read (headers, body); " +
-			"on REFUSED_STREAM net/http sends the request again by itself, up to 7 times with growing waits, where it has GetBody or no " +
-			"body. Behind the whole answer: the answer",
+			"on REFUSED_STREAM and, although it promises nothing, on PROTOCOL_ERROR (go.dev/issue/47635) net/http sends the request again " +
+			"by itself, whatever its method, up to 7 times with growing waits, where it has GetBody or no body. Behind the whole answer: the answer",
 		Where:   WhereDo,
 		Example: "h2_rst_stream code=REFUSED_STREAM",
 		check: func(f Fault) (about, msg string) {

@@ -39,6 +39,8 @@ type rig struct {
 	log    []event
 	status int // of the good reply
 	result error
+	served int   // requests
+	bytes  int64 // of their bodies
 }
 
 type event struct {
@@ -112,11 +114,16 @@ func (r *rig) serve(x *faults.Exchange) {
 		f, r.plan = r.plan[0], r.plan[1:]
 	}
 	status := r.status
+	r.served++
 	r.mu.Unlock()
 	if !f.Unread() {
-		if _, err := io.Copy(io.Discard, x.R.Body); err != nil {
+		n, err := io.Copy(io.Discard, x.R.Body)
+		if err != nil {
 			r.t.Errorf("reading the request: %v", err)
 		}
+		r.mu.Lock()
+		r.bytes += n
+		r.mu.Unlock()
 	}
 	note := func(e event) {
 		if !first {

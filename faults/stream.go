@@ -24,9 +24,13 @@ type Stream interface {
 	// WriteHead sends HEADERS, WriteData sends DATA within the client's windows; end sets END_STREAM.
 	WriteHead(status int, h http.Header, end bool) error
 	WriteData(b []byte, end bool) error
-	// Reset sends RST_STREAM, GoAway sends GOAWAY, with the error codes of RFC 9113 §7.
+	// Reset sends RST_STREAM with an error code of RFC 9113 §7.
 	Reset(code uint32) error
+	// GoAway sends GOAWAY as RFC 9113 §6.8 allows it: a number above that of an earlier one is lowered to it,
+	// and where a last below this stream would deny others that are at work or done, the error is
+	// ErrNotApplicable. RaiseGoAway sends whatever it is told.
 	GoAway(last, code uint32) error
+	RaiseGoAway(last, code uint32) error
 	// RoundTrip returns when everything sent so far has arrived: a PING and its acknowledgement.
 	RoundTrip() error
 	// CloseConn closes the connection by EndFIN or EndRST.

@@ -84,7 +84,7 @@ func (s *Server) attempt(x *faults.Exchange, conn *connInfo, ends func() bool) {
 	if err != nil || ends() {
 		s.closed(a)
 	}
-	if err != nil {
+	if err != nil && !(fault.IsOK() && ends()) { // the fault of another stream may end the connection of a good answer
 		s.undelivered(c, a, err)
 	}
 }

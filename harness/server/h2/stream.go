@@ -239,8 +239,28 @@ func (s *Stream) Reset(code uint32) error {
 	})
 }
 
-// GoAway sends GOAWAY. From then on frames of streams above last are thrown away (RFC 9113 §6.8).
-func (s *Stream) GoAway(last, code uint32) error { return s.conn.goAway(last, http2.ErrCode(code)) }
+// GoAway sends GOAWAY. From then on streams above last that are opened are not looked at (RFC 9113 §6.8). A
+// server must not raise the number, which is lowered to the last one sent, and must not deny a stream that has
+// reached its application: where another one is above last, nothing is sent.
+func (s *Stream) GoAway(last, code uint32) error {
+	k := s.conn
+	return k.write(func() error {
+		k.mu.Lock()
+		if k.away {
+			last = min(last, k.last)
+		}
+		if k.highest > max(last, s.id) {
+			k.mu.Unlock()
+			return fmt.Errorf("GOAWAY with %d would deny stream %d: %w", last, k.highest, faults.ErrNotApplicable)
+		}
+		k.away, k.last = true, last
+		k.mu.Unlock()
+		return k.fr.WriteGoAway(last, http2.ErrCode(code), nil)
+	})
+}
+
+// RaiseGoAway sends GOAWAY with whatever number, as no server may.
+func (s *Stream) RaiseGoAway(last, code uint32) error { return s.conn.goAway(last, http2.ErrCode(code)) }
 
 // RoundTrip sends a PING and waits for its acknowledgement, so that whatever was sent before has arrived. It
 // gives up where the client goes or the world is closing.

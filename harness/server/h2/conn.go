@@ -134,6 +134,8 @@ func (k *Conn) serve() error {
 		f, err := k.fr.ReadFrame()
 		if err == nil {
 			err = k.frame(f, max)
+		} else if errors.Is(err, http2.ErrFrameTooLarge) {
+			err = http2.ConnectionError(http2.ErrCodeFrameSize)
 		}
 		var stream http2.StreamError
 		var conn http2.ConnectionError

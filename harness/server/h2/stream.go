@@ -260,7 +260,9 @@ func (s *Stream) GoAway(last, code uint32) error {
 }
 
 // RaiseGoAway sends GOAWAY with whatever number, as no server may.
-func (s *Stream) RaiseGoAway(last, code uint32) error { return s.conn.goAway(last, http2.ErrCode(code)) }
+func (s *Stream) RaiseGoAway(last, code uint32) error {
+	return s.conn.goAway(last, http2.ErrCode(code))
+}
 
 // RoundTrip sends a PING and waits for its acknowledgement, so that whatever was sent before has arrived. It
 // gives up where the client goes or the world is closing.
@@ -295,8 +297,15 @@ func (s *Stream) CloseConn(end faults.End) error {
 	k.wmu.Lock()
 	defer k.wmu.Unlock()
 	k.mu.Lock()
+	gone, away := k.gone, k.away
 	k.closing = true
 	k.mu.Unlock()
+	switch {
+	case gone && away && end == faults.EndFIN:
+		return nil // the client has closed it, as a GOAWAY asks it to
+	case gone:
+		return errGone
+	}
 	if end == faults.EndRST {
 		return faults.ResetConn(k.nc)
 	}
@@ -304,7 +313,7 @@ func (s *Stream) CloseConn(end faults.End) error {
 	if !ok {
 		return k.nc.Close()
 	}
-	if err := half.CloseWrite(); err != nil {
+	if err := half.CloseWrite(); err != nil && !away { // the client may have closed it in between
 		return err
 	}
 	_ = k.nc.SetReadDeadline(time.Now().Add(linger)) // fails where the client has closed its side already

@@ -11,7 +11,10 @@ import (
 
 // All returns every adapted client.
 func All() []harness.Client {
-	return []harness.Client{GoRetryableHTTP()}
+	return []harness.Client{
+		AWS(), Azcore(), Backoff(), FailsafeHTTP(), Gax(), GoRetry(), GoRetryableHTTP(), Heimdall(), NetHTTP(),
+		Pester(), Rehttp(), Req(), Resty2(), Resty3(), RetryGo(),
+	}
 }
 
 // version returns the version of a module in this build.

@@ -256,7 +256,7 @@ func (f *fleet) instance() (Caller, error) {
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++
 	c, err := f.client.New(Env{
-		Transport: t, DialContext: f.net.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances),
+		Transport: t, DialContext: f.net.DialContext, Protocol: f.protocol, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making client %s: %w", f.client.Name, err)

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/retrychaos/retrychaos/harness/history"
@@ -88,8 +89,12 @@ func retryable(a *history.Attempt) bool {
 		return false
 	}
 	switch a.FaultName {
-	case "connection_reset", "empty_response", "truncated_body", "h2_goaway", "h2_rst_stream", "h2_connection_closed":
+	case "connection_reset", "empty_response", "truncated_body", "h2_goaway", "h2_connection_closed":
 		return true
+	case "h2_rst_stream":
+		// A stream that is refused behind its header is the work of a broken server (RFC 9113 §8.7): nobody has
+		// to trust it.
+		return a.Unprocessed || !strings.Contains(a.Fault, "REFUSED_STREAM")
 	}
 	return false
 }

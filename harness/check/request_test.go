@@ -51,6 +51,7 @@ func TestBodyIntact(t *testing.T) {
 		{"cancelled while sending", cut, Pass, "as the client went away"},
 		{"nothing came whole", only, Unknown, "no attempt was received whole"},
 		{"nothing came", run(call("c1")), Skipped, ""},
+		{"not looked at", second(body("", 0), func(a *history.Attempt) { a.Unread = true }), Pass, "1 attempt"},
 		{"redirected to GET", redirected, Pass, "1 attempt"},
 	})
 }

@@ -35,6 +35,8 @@ type Entry struct {
 	unread func(f Fault) bool
 	// keepAck: over HTTP/2 the fault itself decides about the acknowledgement of the client's SETTINGS.
 	keepAck bool
+	// byHTTP answers whether net/http can send this without giving up its connection; nil is never.
+	byHTTP func(f Fault) bool
 	// noLate: late= has no meaning, because the effect itself says when the commit comes.
 	noLate bool
 }

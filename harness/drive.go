@@ -85,7 +85,8 @@ func (d *drive) run(net *world.Network) {
 	go func() { served <- srv.Serve(l) }()
 
 	fleet := &fleet{client: d.client, net: net, rec: rec, baseURL: "http://" + l.Addr().String(), seed: d.seed,
-		warm: d.scenario.Connection == faults.Reused, protocol: d.scenario.Server.Protocol}
+		finding: func(kind, text string) { d.finding(kind, "%s", text) },
+		warm:    d.scenario.Connection == faults.Reused, protocol: d.scenario.Server.Protocol}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -214,6 +215,7 @@ type fleet struct {
 	rec     *recorder
 	baseURL string
 	seed    uint64
+	finding func(kind, text string)
 	warm    bool
 	// protocol of the scenario's server, which the base transport speaks as well
 	protocol string
@@ -256,7 +258,7 @@ func (f *fleet) instance() (Caller, error) {
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++
 	c, err := f.client.New(Env{
-		Transport: t, DialContext: f.net.DialContext, Protocol: f.protocol, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances),
+		Transport: t, DialContext: f.net.DialContext, Protocol: f.protocol, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances), Finding: f.finding,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making client %s: %w", f.client.Name, err)

@@ -18,6 +18,7 @@ require (
 	github.com/retrychaos/retrychaos v0.0.0
 	github.com/sethgrid/pester v1.2.0
 	github.com/sethvargo/go-retry v0.5.0
+	golang.org/x/mod v0.42.0
 	resty.dev/v3 v3.0.0-rc.4
 )
 

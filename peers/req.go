@@ -37,11 +37,7 @@ type reqClient struct{ client *req.Client }
 
 func (c *reqClient) Call(ctx context.Context, call harness.Call) harness.Outcome {
 	r := c.client.R().SetContext(ctx)
-	for k, list := range call.Header {
-		for _, v := range list {
-			r.SetHeader(k, v)
-		}
-	}
+	r.Headers = call.Header.Clone()
 	if call.Key != "" {
 		r.SetHeader("Idempotency-Key", call.Key)
 	}

@@ -24,7 +24,8 @@ func Resty2() harness.Client {
 		New: func(env harness.Env) (harness.Caller, error) {
 			c := resty.New().SetTransport(env.Transport).SetRetryCount(restyRetries).SetLogger(silent{})
 			return harness.CallerFunc(func(ctx context.Context, call harness.Call) harness.Outcome {
-				r := c.R().SetContext(ctx).SetHeaderMultiValues(call.Header)
+				r := c.R().SetContext(ctx)
+				r.Header = call.Header.Clone()
 				if call.Key != "" {
 					r.SetHeader("Idempotency-Key", call.Key)
 				}

@@ -27,7 +27,8 @@ func Resty3() harness.Client {
 type resty3 struct{ client *resty.Client }
 
 func (c *resty3) Call(ctx context.Context, call harness.Call) harness.Outcome {
-	r := c.client.R().SetContext(ctx).SetHeaderMultiValues(call.Header)
+	r := c.client.R().SetContext(ctx)
+	r.Header = call.Header.Clone()
 	if call.Key != "" {
 		r.SetHeader("Idempotency-Key", call.Key)
 	}

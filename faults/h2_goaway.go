@@ -81,20 +81,18 @@ func deliverGoAway(d *delivery) error {
 	case lastTwiceLower:
 		notices = []notice{{maxStream, h2Code("NO_ERROR")}, {below, code}}
 	case lastRaised:
-		notices = []notice{{below, code}, {id, code}}
+		if err := s.RaiseGoAway(below, id, code); err != nil {
+			return err
+		}
 	}
 	for i, n := range notices {
-		if i > 0 && f.Last == lastTwiceLower {
+		if i > 0 {
 			// §6.8: long enough for streams that were on their way to arrive.
 			if err := s.RoundTrip(); err != nil {
 				return err
 			}
 		}
-		send := s.GoAway
-		if i > 0 && f.Last == lastRaised {
-			send = s.RaiseGoAway
-		}
-		if err := send(n.last, n.code); err != nil {
+		if err := s.GoAway(n.last, n.code); err != nil {
 			return err
 		}
 	}

@@ -28,9 +28,9 @@ type Stream interface {
 	Reset(code uint32) error
 	// GoAway sends GOAWAY as RFC 9113 §6.8 allows it: a number above that of an earlier one is lowered to it,
 	// and where a last below this stream would deny others that are at work or done, the error is
-	// ErrNotApplicable. RaiseGoAway sends whatever it is told.
+	// ErrNotApplicable. RaiseGoAway sends two, the second higher, whatever is told.
 	GoAway(last, code uint32) error
-	RaiseGoAway(last, code uint32) error
+	RaiseGoAway(last, higher, code uint32) error
 	// RoundTrip returns when everything sent so far has arrived: a PING and its acknowledgement.
 	RoundTrip() error
 	// CloseConn closes the connection by EndFIN or EndRST.

@@ -45,7 +45,8 @@ type Conn struct {
 	// Value is the Handler's own, for what it knows of the connection. It is set by ServeConn.
 	Value any
 
-	wmu  sync.Mutex // one writer at a time; taken before mu where both are
+	wmu  sync.Mutex   // one writer at a time; taken before mu where both are
+	out  bytes.Buffer // frames of the writer, which go out together
 	enc  *hpack.Encoder
 	hbuf bytes.Buffer
 
@@ -85,11 +86,12 @@ func (e *PrefaceError) Error() string {
 // The error is nil, a *PrefaceError, or what broke the connection; io.EOF is none.
 func (s *Server) ServeConn(c net.Conn, value any) error {
 	k := &Conn{
-		srv: s, nc: c, fr: http2.NewFramer(c, c), Value: value, streams: map[uint32]*Stream{},
+		srv: s, nc: c, Value: value, streams: map[uint32]*Stream{},
 		sendWindow: initialWindow, recvWindow: initialWindow, peerWindow: initialWindow, peerFrame: maxFrame,
 		pings: map[[8]byte]bool{},
 	}
 	k.changed.L = &k.mu
+	k.fr = http2.NewFramer(&k.out, c)
 	k.enc = hpack.NewEncoder(&k.hbuf)
 	k.fr.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	k.fr.MaxHeaderListSize = maxHeaderList
@@ -186,11 +188,17 @@ func (k *Conn) end() {
 	_ = k.nc.Close()
 }
 
-// write runs f, which writes frames, while nobody else does.
+// write runs f, which writes frames, while nobody else does, and then sends them at once: what belongs together
+// arrives together.
 func (k *Conn) write(f func() error) error {
 	k.wmu.Lock()
 	defer k.wmu.Unlock()
-	return f()
+	k.out.Reset()
+	if err := f(); err != nil || k.out.Len() == 0 {
+		return err
+	}
+	_, err := k.nc.Write(k.out.Bytes())
+	return err
 }
 
 // resetStream ends a stream that the client has got wrong, or that is refused.

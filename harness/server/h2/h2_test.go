@@ -296,11 +296,11 @@ func TestGoAwayIsHonest(t *testing.T) {
 		}
 		p.get(5) // is not looked at: there is no step for it
 		synctest.Wait()
-		step[3] <- func(s *h2.Stream) { errs <- s.RaiseGoAway(7, 0) }
+		step[3] <- func(s *h2.Stream) { errs <- s.RaiseGoAway(0, 7, 0) }
 		if err := <-errs; err != nil {
 			t.Error(err)
 		}
-		p.expect("GOAWAY 2147483647 NO_ERROR", "GOAWAY 1 NO_ERROR", "GOAWAY 1 INTERNAL_ERROR", "GOAWAY 7 NO_ERROR")
+		p.expect("GOAWAY 2147483647 NO_ERROR", "GOAWAY 1 NO_ERROR", "GOAWAY 1 INTERNAL_ERROR", "GOAWAY 0 NO_ERROR", "GOAWAY 7 NO_ERROR")
 		close(step[1])
 		close(step[3])
 	})

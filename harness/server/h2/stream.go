@@ -259,9 +259,16 @@ func (s *Stream) GoAway(last, code uint32) error {
 	})
 }
 
-// RaiseGoAway sends GOAWAY with whatever number, as no server may.
-func (s *Stream) RaiseGoAway(last, code uint32) error {
-	return s.conn.goAway(last, http2.ErrCode(code))
+// RaiseGoAway sends GOAWAY twice, the second with a higher number, as no server may. The client gets both at once:
+// one that goes after the first could else miss the second.
+func (s *Stream) RaiseGoAway(last, higher, code uint32) error {
+	k := s.conn
+	return k.write(func() error {
+		k.mu.Lock()
+		k.away, k.last = true, higher
+		k.mu.Unlock()
+		return errors.Join(k.fr.WriteGoAway(last, http2.ErrCode(code), nil), k.fr.WriteGoAway(higher, http2.ErrCode(code), nil))
+	})
 }
 
 // RoundTrip sends a PING and waits for its acknowledgement, so that whatever was sent before has arrived. It

@@ -131,7 +131,7 @@ func (e Entry) Combinations() []Fault {
 	words := []string{""}
 	for _, p := range e.Params {
 		switch {
-		case p.Kind == KindWord:
+		case p.Kind == KindWord && len(p.Values) > 1: // a single word is a switch, which changes nothing on the wire
 			var longer []string
 			for _, w := range words {
 				for _, v := range p.Values {

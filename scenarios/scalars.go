@@ -49,6 +49,10 @@ func (p *protocol) decode(d *decoder, n *yaml.Node, path string) {
 	*p = protocol(d.word(n, path, "protocol", protocols()))
 }
 
+func (p *keyProfile) decode(d *decoder, n *yaml.Node, path string) {
+	*p = keyProfile(d.word(n, path, "profile", profiles()))
+}
+
 func (t *trait) decode(d *decoder, n *yaml.Node, path string) {
 	*t = trait(d.word(n, path, "trait", Traits()))
 }

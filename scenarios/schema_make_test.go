@@ -97,6 +97,8 @@ func scalarSchema(t reflect.Type) *jsonschema.Schema {
 		return word(keyModes())
 	case reflect.TypeFor[protocol]():
 		return word(protocols())
+	case reflect.TypeFor[keyProfile]():
+		return word(profiles())
 	case reflect.TypeFor[method]():
 		return word(Methods())
 	case reflect.TypeFor[trait]():

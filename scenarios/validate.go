@@ -109,6 +109,9 @@ func withDefaults(s Scenario) Scenario {
 	if s.Server.Protocol == "" {
 		s.Server.Protocol = faults.HTTP1
 	}
+	if s.Server.Profile == "" {
+		s.Server.Profile = Plain
+	}
 	s.Labels, s.Worlds, s.Storms = own(s.Labels), own(s.Worlds), own(s.Storms)
 	s.Faults = own(s.Faults)
 	if s.Draw != nil {
@@ -217,9 +220,7 @@ func (v *validator) head(s *Scenario) {
 	case len(s.Worlds) == 0 && s.Why != "":
 		v.add("why", "why is set and worlds is not: name the worlds, or take why out")
 	}
-	if !slices.Contains(keyModes(), string(s.Server.Keys)) {
-		v.near("server.keys", nearest.Word(string(s.Server.Keys), keyModes()), "unknown key mode %q; want %s", clip(string(s.Server.Keys)), oneOf(keyModes()))
-	}
+	v.server(&s.Server)
 	if !slices.Contains(protocols(), s.Server.Protocol) {
 		v.near("server.protocol", nearest.Word(s.Server.Protocol, protocols()), "unknown protocol %q; want %s", clip(s.Server.Protocol), oneOf(protocols()))
 	}
@@ -277,6 +278,7 @@ func (v *validator) calls(s *Scenario) {
 				v.add(p+"count", "the groups together make more than %d calls, the most that a scenario can have", maxCalls)
 			}
 		}
+		v.keyText(p+"key_text", g)
 		if g.KeyUntrusted && !g.Key {
 			v.add(p+"key_untrusted", "key_untrusted says something of a key, and there is none: set key: true as well")
 		}

@@ -50,11 +50,13 @@ func Methods() []string {
 }
 
 // safeMethods ask for no effect, so that nothing can be expected of the ledger.
-var safeMethods = []string{"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
+var safeMethods = []string{"GET", "HEAD", "OPTIONS", "PROPFIND", "QUERY", "REPORT", "SEARCH", "TRACE"}
 
 func keyModes() []string { return []string{string(Honour), string(Ignore), string(Require)} }
 
 func protocols() []string { return []string{faults.HTTP1, faults.HTTP2} }
+
+func profiles() []string { return []string{string(Plain), string(IETF), string(Stripe)} }
 
 func worlds() []string { return []string{string(Virtual), string(Loopback)} }
 

@@ -53,7 +53,7 @@ func (s *Server) attempt(x *faults.Exchange, conn *connInfo, ends func() bool) {
 
 	a, fault, capped := s.journal(c, r, conn, reused)
 	if capped {
-		s.stonewall(r)
+		s.stonewall(x)
 		return
 	}
 	var body []byte
@@ -104,7 +104,7 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 	now := s.now()
 	a := &history.Attempt{
 		N: len(c.rec.Attempts) + 1, At: now, Ended: now, Conn: conn.n, Reused: reused, Peer: r.RemoteAddr,
-		Method: r.Method, Key: strings.Join(r.Header.Values("Idempotency-Key"), ", "),
+		Method: r.Method, Key: strings.Join(r.Header.Values(keyField), ", "),
 	}
 	if a.N > s.cfg.AttemptCap {
 		if !c.rec.Capped {
@@ -137,11 +137,15 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 
 // stonewall holds an attempt beyond the cap until the world is closed: whoever loops without end is
 // stopped here, in whatever clock it runs.
-func (s *Server) stonewall(r *http.Request) {
+func (s *Server) stonewall(x *faults.Exchange) {
+	r := x.R
 	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxBody))
 	select {
 	case <-s.closing:
 	case <-r.Context().Done():
+	}
+	if x.Stream == nil {
+		panic(http.ErrAbortHandler) // net/http would answer 200 to whoever still waits
 	}
 }
 

@@ -36,7 +36,12 @@ type Config struct {
 	Seed       uint64
 	Start      time.Time // instant zero of the run
 	Keys       scenarios.KeyMode
-	AttemptCap int // attempts per call after which the server answers no more; 0: 64
+	Profile    scenarios.Profile // by which book keys are kept; "": plain
+	Expiry     time.Duration     // how long a key is kept; 0: as the profile has it
+	AttemptCap int               // attempts per call after which the server answers no more; 0: 64
+	// Bounds on the idempotency store; 0: DefaultMaxKeys and DefaultMaxKeyBytes.
+	MaxKeys     int
+	MaxKeyBytes int
 	// Protocol is faults.HTTP1 or faults.HTTP2 (by prior knowledge: RFC 9113 §3.3); "": HTTP1.
 	Protocol string
 }
@@ -47,6 +52,7 @@ const DefaultAttemptCap = 64
 // A Server is one run's fake server. Register its calls, then Serve.
 type Server struct {
 	cfg     Config
+	profile profile
 	http    *http.Server
 	frames  *frames // in place of http, for HTTP/2
 	closing chan struct{}
@@ -58,7 +64,7 @@ type Server struct {
 	calls    map[string]*call // by path
 	order    []*call
 	ledger   []history.Effect
-	keys     map[string]*stored
+	keys     *keyStore
 	accounts map[string]*history.Account
 	findings []history.Finding
 	unfound  map[string]bool
@@ -80,11 +86,22 @@ func New(cfg Config) *Server {
 	if cfg.AttemptCap == 0 {
 		cfg.AttemptCap = DefaultAttemptCap
 	}
+	if cfg.MaxKeys == 0 {
+		cfg.MaxKeys = DefaultMaxKeys
+	}
+	if cfg.MaxKeyBytes == 0 {
+		cfg.MaxKeyBytes = DefaultMaxKeyBytes
+	}
+	p := profileOf(cfg.Profile)
+	if cfg.Expiry == 0 {
+		cfg.Expiry = p.expiry
+	}
 	s := &Server{
 		cfg:      cfg,
+		profile:  p,
 		closing:  make(chan struct{}),
 		calls:    map[string]*call{},
-		keys:     map[string]*stored{},
+		keys:     newKeyStore(cfg.Expiry, cfg.MaxKeys, cfg.MaxKeyBytes),
 		accounts: map[string]*history.Account{},
 		unfound:  map[string]bool{},
 	}

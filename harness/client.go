@@ -45,6 +45,9 @@ type Env struct {
 	Transport http.RoundTripper
 	// DialContext reaches the fake server for clients that build their own transport.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Protocol is what the server speaks: faults.HTTP1, or faults.HTTP2 without TLS and with prior knowledge
+	// (RFC 9113 §3.3). Transport does already; a client's own transport has to be told.
+	Protocol string
 	// BaseURL is the server's, without a slash at the end.
 	BaseURL string
 	// TLS trusts the server, for clients that build their own transport; nil where it speaks no TLS.

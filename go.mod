@@ -3,6 +3,7 @@ module github.com/retrychaos/retrychaos
 go 1.26.0
 
 require (
+	github.com/dunglas/httpsfv v1.1.2
 	github.com/google/go-cmp v0.7.0
 	github.com/h2non/gock v1.2.0
 	github.com/invopop/jsonschema v0.14.0

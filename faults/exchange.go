@@ -25,6 +25,10 @@ type Exchange struct {
 	// Commit makes the effect real. It may be called more than once; only the first counts. It may fill
 	// in Reply (a number given by the ledger).
 	Commit func()
+	// Store takes r for the application's own outcome of the request, to be kept with its idempotency key, for
+	// status with stored=true. It is called after the commit, if there is one, and before r goes out. Nil where
+	// the request does not get as far as the application, whose stored outcome, or refusal, is Reply.
+	Store func(r Reply)
 	// Delivered is called once, when the wire effect has happened or, for silence, begun.
 	Delivered func()
 	// Over, if not nil, is called before a late commit, when the wire effect is over: the connection was

@@ -92,6 +92,7 @@ type Fault struct {
 	Header     http.Header   // status: further fields
 	Body       string        // status: the body sent
 	HasBody    bool          // status: Body is meant even where it is empty; else "" is a small JSON error object
+	Stored     bool          // status: the application's own answer, which the server keeps with the key
 	Delay      time.Duration // latency: how long; stall: how long before it goes on, 0 for ever
 	After      Amount        // how much of the response body goes out before the effect
 	End        End           // how the connection is left

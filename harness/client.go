@@ -65,6 +65,11 @@ type Call struct {
 	// KeyHonoured tells that the application knows the server to honour keys. A key that is not known to
 	// be honoured is no licence to repeat.
 	KeyHonoured bool
+	// KeyText is the key without the form that it has on the wire, where the application has one of its own:
+	// a client that makes keys must send this one. "" where it leaves the key to the client.
+	KeyText string
+	// Idempotent tells that the application says that the call may happen twice, whatever its method.
+	Idempotent bool
 }
 
 // Request makes the call's request, with GetBody, and with Key as its Idempotency-Key where there is one.

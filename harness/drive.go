@@ -69,7 +69,8 @@ func (d *drive) run(net *world.Network) {
 	defer net.Close()
 	start := time.Now()
 	rec := newRecorder(start)
-	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start, Keys: d.scenario.Server.Keys})
+	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start,
+		Keys: d.scenario.Server.Keys, Profile: d.scenario.Server.Profile, Expiry: d.scenario.Server.Expiry})
 	jobs := d.expand(rec, srv)
 	d.mu.Lock()
 	d.srv, d.rec, d.start = srv, rec, start

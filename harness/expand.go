@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"net/http"
@@ -73,6 +74,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			path := strings.ReplaceAll(g.Path, "{call}", id)
 			j := &job{id: id, group: g, offset: g.Start + time.Duration(i)*g.Every, call: Call{
 				ID: id, Method: g.Method, URL: path, Header: header(g), KeyHonoured: g.Key && !g.KeyUntrusted,
+				KeyText: strings.ReplaceAll(g.KeyText, "{call}", id), Idempotent: g.Idempotent,
 			}}
 			if !g.SameInstant {
 				j.offset += time.Duration(skew.Int64N(int64(maxSkew)))
@@ -81,7 +83,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 				j.call.Body = []byte(g.Body)
 			}
 			if g.Key {
-				j.call.Key = key(keys)
+				j.call.Key = wireKey(cmp.Or(j.call.KeyText, uuid(keys)), d.scenario.Server.Profile)
 			}
 			resource := g.Resource
 			if resource == "" {
@@ -89,7 +91,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			}
 			call := &history.Call{
 				ID: id, Group: g.Name, Method: g.Method, Path: path, Resource: resource, Keyed: g.Key,
-				KeyHonoured: j.call.KeyHonoured, Fleet: g.Fleet, BodyLen: len(j.call.Body),
+				KeyHonoured: j.call.KeyHonoured, KeyText: j.call.KeyText, MayRepeat: g.Idempotent, Fleet: g.Fleet, BodyLen: len(j.call.Body),
 				Planned: texts, Endless: endless,
 			}
 			if len(j.call.Body) > 0 {
@@ -118,12 +120,20 @@ func header(g scenarios.Group) http.Header {
 	return h
 }
 
-// key makes an idempotency key that an application might make: a UUID as a structured-field string, by
-// draft-ietf-httpapi-idempotency-key-header §2.1. It is drawn from the seed, so that a run can be replayed.
-func key(r *rand.Rand) string {
+// wireKey is the form in which an application that reads its server's documentation sends a key: bare for
+// Stripe, else a structured-field string, by draft-ietf-httpapi-idempotency-key-header §2.1.
+func wireKey(key string, p scenarios.Profile) string {
+	if p == scenarios.Stripe {
+		return key
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+}
+
+// uuid makes an idempotency key that an application might make. It is drawn from the seed, so that a run
+// can be replayed.
+func uuid(r *rand.Rand) string {
 	const hex = "0123456789abcdef"
-	b := make([]byte, 0, 38)
-	b = append(b, '"')
+	b := make([]byte, 0, 36)
 	for i := range 36 {
 		switch i {
 		case 8, 13, 18, 23:
@@ -136,7 +146,7 @@ func key(r *rand.Rand) string {
 			b = append(b, hex[r.IntN(16)])
 		}
 	}
-	return string(append(b, '"'))
+	return string(b)
 }
 
 // mix derives a seed of its own for the n-th instance (splitmix64).

@@ -109,6 +109,10 @@ func classifyStatus(code int, h http.Header) Decision {
 	switch {
 	case code < 400:
 		d.Category = CategorySuccess
+	case h.Get("Idempotent-Replayed") == "true":
+		// Stripe stores a failure with the key as it does a success, and says
+		// so: the key will never have another answer.
+		d.Reason += ", replayed by the server for this key"
 	case code == http.StatusRequestTimeout, // the request never arrived whole
 		code == http.StatusTooEarly,        // refused unread, for fear of a replay
 		code == http.StatusTooManyRequests: // refused by a rate limit

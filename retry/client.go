@@ -102,6 +102,10 @@ func (e *engine) roundTrip(
 		closeBody(req)
 		return nil, c.refuse("the context had ended", nil, nil)
 	}
+	if err := checkKey(key, e.policy); err != nil {
+		closeBody(req)
+		return nil, c.refuse("the idempotency key cannot be sent", err, nil)
+	}
 	if err := c.bodies.take(req, e.policy.MaxBufferedBody); err != nil {
 		return nil, c.refuse("the request body cannot be read", err, nil)
 	}

@@ -95,6 +95,14 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%s: %v, want %s, %s", tt.name, d, tt.category, tt.outcome)
 		}
 	}
+	for _, code := range []int{402, 500, 503} {
+		if d := retry.Classify(response(code, "Idempotent-Replayed", "true"), nil, retry.Wire{}); d.Outcome != retry.Final || d.Category != retry.CategoryStatus {
+			t.Errorf("%d, stored with the key and replayed: %v", code, d)
+		}
+	}
+	if d := retry.Classify(response(500, "Idempotent-Replayed", "false"), nil, retry.Wire{}); d.Outcome != retry.Unknown {
+		t.Errorf("500, not replayed: %v", d)
+	}
 	if d := retry.Classify(response(413, "Retry-After", "1"), nil, retry.Wire{}); d.Outcome != retry.NotProcessed {
 		t.Errorf("413 with Retry-After: %v", d)
 	}

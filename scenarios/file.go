@@ -38,7 +38,9 @@ type fileScenario struct {
 }
 
 type fileServer struct {
-	Keys keyMode `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
+	Keys    keyMode    `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
+	Profile keyProfile `yaml:"profile,omitempty" doc:"by which book it keeps keys: plain (any text), ietf (the header draft) or stripe; plain unless said"`
+	Expiry  duration   `yaml:"expiry,omitempty" doc:"how long it keeps a key, from its first request on; 24h unless said, and with plain for ever"`
 }
 
 // fileCall is one group of calls.
@@ -50,6 +52,8 @@ type fileCall struct {
 	Count        *count   `yaml:"count,omitempty" doc:"how many calls; 1 unless said"`
 	Key          bool     `yaml:"key,omitempty" doc:"the application wants an idempotency key"`
 	KeyUntrusted bool     `yaml:"key_untrusted,omitempty" doc:"the application does not know the server to honour keys, so that the key is no licence to repeat"`
+	KeyText      string   `yaml:"key_text,omitempty" doc:"the key itself, where the application has one of its own; may hold {call}; needs key"`
+	Idempotent   bool     `yaml:"idempotent,omitempty" doc:"the application says that the call may happen twice, whatever its method"`
 	Body         string   `yaml:"body,omitempty" doc:"of the request; POST, PUT and PATCH have a small JSON object unless said"`
 	Header       header   `yaml:"header,omitempty" doc:"further request header fields, each a text or a list of texts"`
 	Deadline     deadline `yaml:"deadline,omitempty" doc:"from the call's start; 30s unless said; none for no deadline"`
@@ -83,19 +87,20 @@ type expect struct {
 
 // Scalars with a form of their own.
 type (
-	ruleID    string
-	world     string
-	connState string
-	keyMode   string
-	method    string
-	trait     string
-	count     int
-	status    int
-	duration  time.Duration
-	deadline  time.Duration
-	header    http.Header
-	fault     faults.Fault
-	span      struct{ min, max *int }
+	ruleID     string
+	world      string
+	connState  string
+	keyMode    string
+	keyProfile string
+	method     string
+	trait      string
+	count      int
+	status     int
+	duration   time.Duration
+	deadline   time.Duration
+	header     http.Header
+	fault      faults.Fault
+	span       struct{ min, max *int }
 )
 
 // An axis of a matrix is read by expand; the type is here for the schema.
@@ -105,7 +110,8 @@ type fileMatrix map[string]any
 func (f *fileScenario) scenario(family string) Scenario {
 	s := Scenario{
 		Name: family + "/" + f.Name, Summary: f.Summary, Rule: string(f.Rule), Source: f.Source,
-		Labels: f.Labels, Why: f.Why, Server: Server{Keys: KeyMode(f.Server.Keys)},
+		Labels: f.Labels, Why: f.Why, Server: Server{
+			Keys: KeyMode(f.Server.Keys), Profile: Profile(f.Server.Profile), Expiry: time.Duration(f.Server.Expiry)},
 		Faults: plain(f.Faults), Connection: faults.ConnState(f.Connection), Settle: time.Duration(f.Settle),
 		Expect: Expect{
 			OK: f.Expect.OK, MinAttempts: f.Expect.Attempts.min, MaxAttempts: f.Expect.Attempts.max,
@@ -126,7 +132,7 @@ func (f *fileScenario) scenario(family string) Scenario {
 	for _, c := range f.Calls {
 		g := Group{
 			Name: c.Name, Method: string(c.Method), Path: c.Path, Resource: c.Resource, Key: c.Key,
-			KeyUntrusted: c.KeyUntrusted, Body: c.Body, Header: http.Header(c.Header),
+			KeyUntrusted: c.KeyUntrusted, KeyText: c.KeyText, Idempotent: c.Idempotent, Body: c.Body, Header: http.Header(c.Header),
 			Deadline: time.Duration(c.Deadline), CancelAfter: time.Duration(c.CancelAfter),
 			Start: time.Duration(c.Start), Every: time.Duration(c.Every), After: c.After, Fleet: c.Fleet,
 			SameInstant: c.SameInstant, Faults: plain(c.Faults),

@@ -49,6 +49,10 @@ func formOf(s Scenario, name string) fileScenario {
 	if s.Server.Keys != Honour {
 		f.Server.Keys = keyMode(s.Server.Keys)
 	}
+	if s.Server.Profile != Plain {
+		f.Server.Profile = keyProfile(s.Server.Profile)
+	}
+	f.Server.Expiry = duration(s.Server.Expiry)
 	for _, w := range s.Worlds {
 		f.Worlds = append(f.Worlds, world(w))
 	}
@@ -61,7 +65,8 @@ func formOf(s Scenario, name string) fileScenario {
 	plainPost := true
 	for i, g := range s.Calls {
 		c := fileCall{
-			Resource: g.Resource, Key: g.Key, KeyUntrusted: g.KeyUntrusted, Header: header(g.Header),
+			Resource: g.Resource, Key: g.Key, KeyUntrusted: g.KeyUntrusted, KeyText: g.KeyText,
+			Idempotent: g.Idempotent, Header: header(g.Header),
 			CancelAfter: duration(g.CancelAfter), Start: duration(g.Start), Every: duration(g.Every),
 			After: g.After, Fleet: g.Fleet, SameInstant: g.SameInstant, Faults: formed(g.Faults),
 		}

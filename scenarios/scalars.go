@@ -45,6 +45,10 @@ func (k *keyMode) decode(d *decoder, n *yaml.Node, path string) {
 	*k = keyMode(d.word(n, path, "key mode", keyModes()))
 }
 
+func (p *keyProfile) decode(d *decoder, n *yaml.Node, path string) {
+	*p = keyProfile(d.word(n, path, "profile", profiles()))
+}
+
 func (t *trait) decode(d *decoder, n *yaml.Node, path string) {
 	*t = trait(d.word(n, path, "trait", Traits()))
 }

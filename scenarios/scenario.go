@@ -23,6 +23,20 @@ const (
 	Require KeyMode = "require"
 )
 
+// Profile is by which book the server keeps its keys.
+type Profile string
+
+const (
+	// Plain takes any text for a key, of any method that is not safe, and keeps it for the whole run.
+	Plain Profile = "plain"
+	// IETF goes by draft-ietf-httpapi-idempotency-key-header-07: the key of a non-idempotent request is a
+	// structured-field string, belongs to its caller and is kept for 24h; refusals are problem+json.
+	IETF Profile = "ietf"
+	// Stripe does what Stripe documents of its API v1: the key of a POST is a bare text of up to 255
+	// characters, belongs to its caller and is kept for 24h; replays are marked.
+	Stripe Profile = "stripe"
+)
+
 // World names where a scenario can run.
 type World string
 
@@ -70,16 +84,22 @@ type Group struct {
 	// KeyUntrusted: the application sends a key but does not know the server to honour it, so that it
 	// is no licence to repeat.
 	KeyUntrusted bool
-	Body         string        // default for POST, PUT, PATCH: a small JSON object
-	Header       http.Header   // further request headers
-	Deadline     time.Duration // from the call's start; default 30s; NoDeadline for none
-	CancelAfter  time.Duration // the application cancels so long after the call's start; 0: never
-	Start        time.Duration // from the start of the run
-	Every        time.Duration // distance between the starts of the group's calls
-	After        string        // starts when the calls of that group are over (then Start counts from there)
-	Fleet        bool          // every call has a client instance, and connections, of its own
-	SameInstant  bool          // no start skew at all: all start in the same nanosecond
-	Faults       []faults.Fault
+	// KeyText is the key, where the application has one of its own, made of an order number, say; it may
+	// hold {call}. It is raw: the form on the wire is the client's business. Needs Key.
+	KeyText string
+	// Idempotent: the application says that the call may happen twice, whatever its method: a write that
+	// is made conditional by its header, say.
+	Idempotent  bool
+	Body        string        // default for POST, PUT, PATCH: a small JSON object
+	Header      http.Header   // further request headers
+	Deadline    time.Duration // from the call's start; default 30s; NoDeadline for none
+	CancelAfter time.Duration // the application cancels so long after the call's start; 0: never
+	Start       time.Duration // from the start of the run
+	Every       time.Duration // distance between the starts of the group's calls
+	After       string        // starts when the calls of that group are over (then Start counts from there)
+	Fleet       bool          // every call has a client instance, and connections, of its own
+	SameInstant bool          // no start skew at all: all start in the same nanosecond
+	Faults      []faults.Fault
 }
 
 // NoDeadline as Deadline leaves a call without one.
@@ -87,7 +107,10 @@ const NoDeadline time.Duration = -1
 
 // Server is how the fake server behaves where no fault strikes.
 type Server struct {
-	Keys KeyMode // default honour
+	Keys    KeyMode // default honour
+	Profile Profile // default plain
+	// Expiry is how long a key is kept, from its first request on. 0: as the profile has it.
+	Expiry time.Duration
 }
 
 // Expect is what the author expects of any good client, beyond the checks. Nil means no expectation.

@@ -95,6 +95,8 @@ func scalarSchema(t reflect.Type) *jsonschema.Schema {
 		return word(connStates())
 	case reflect.TypeFor[keyMode]():
 		return word(keyModes())
+	case reflect.TypeFor[keyProfile]():
+		return word(profiles())
 	case reflect.TypeFor[method]():
 		return word(Methods())
 	case reflect.TypeFor[trait]():

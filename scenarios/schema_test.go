@@ -121,6 +121,8 @@ scenarios:
 		{"family: a", "family: [a]"},
 		{"source: d", "source: d, worlds: [vitual]"},
 		{"source: d", "source: d, server: {keys: honor}"},
+		{"source: d", "source: d, server: {profile: strip}"},
+		{"source: d", "source: d, server: {expiry: 24}"},
 		{"source: d", "source: d, settle: 3"},
 		{"source: d", "source: d, matrix: {}"},
 	} {

@@ -106,6 +106,9 @@ func withDefaults(s Scenario) Scenario {
 	if s.Server.Keys == "" {
 		s.Server.Keys = Honour
 	}
+	if s.Server.Profile == "" {
+		s.Server.Profile = Plain
+	}
 	s.Labels, s.Worlds, s.Storms = own(s.Labels), own(s.Worlds), own(s.Storms)
 	s.Faults = own(s.Faults)
 	if s.Draw != nil {
@@ -214,9 +217,7 @@ func (v *validator) head(s *Scenario) {
 	case len(s.Worlds) == 0 && s.Why != "":
 		v.add("why", "why is set and worlds is not: name the worlds, or take why out")
 	}
-	if !slices.Contains(keyModes(), string(s.Server.Keys)) {
-		v.near("server.keys", nearest.Word(string(s.Server.Keys), keyModes()), "unknown key mode %q; want %s", clip(string(s.Server.Keys)), oneOf(keyModes()))
-	}
+	v.server(&s.Server)
 	if s.Connection != faults.AnyConn && !slices.Contains(connStates(), string(s.Connection)) {
 		v.near("connection", nearest.Word(string(s.Connection), connStates()), "unknown connection %q; want %s", clip(string(s.Connection)), oneOf(connStates()))
 	}
@@ -271,6 +272,7 @@ func (v *validator) calls(s *Scenario) {
 				v.add(p+"count", "the groups together make more than %d calls, the most that a scenario can have", maxCalls)
 			}
 		}
+		v.keyText(p+"key_text", g)
 		if g.KeyUntrusted && !g.Key {
 			v.add(p+"key_untrusted", "key_untrusted says something of a key, and there is none: set key: true as well")
 		}

@@ -15,14 +15,23 @@ const maxSequence = 10_000
 
 // schedule validates the faults and puts them into the form that their text has.
 func (v *validator) schedule(s *Scenario) {
+	keyed := slices.ContainsFunc(s.Calls, func(g Group) bool { return g.Key })
 	v.sequence("faults", s.Faults)
+	for i, f := range s.Faults {
+		v.stored(fmt.Sprintf("faults[%d]", i), f, keyed, s)
+	}
 	for i := range s.Calls {
-		v.sequence(fmt.Sprintf("calls[%d].faults", i), s.Calls[i].Faults)
+		p := fmt.Sprintf("calls[%d].faults", i)
+		v.sequence(p, s.Calls[i].Faults)
+		for j, f := range s.Calls[i].Faults {
+			v.stored(fmt.Sprintf("%s[%d]", p, j), f, s.Calls[i].Key, s)
+		}
 	}
 	for i := range s.Storms {
 		st, p := &s.Storms[i], fmt.Sprintf("storms[%d]", i)
 		v.fault(p+".fault", &st.Fault)
 		v.noTimes(p+".fault", st.Fault)
+		v.stored(p+".fault", st.Fault, keyed, s)
 		v.duration(p+".from", st.From, maxSpan)
 		v.duration(p+".to", st.To, maxSpan)
 		if st.From >= st.To {
@@ -51,6 +60,7 @@ func (v *validator) schedule(s *Scenario) {
 		p := fmt.Sprintf("draw.faults[%d]", i)
 		v.fault(p, &s.Draw.Faults[i])
 		v.noTimes(p, s.Draw.Faults[i])
+		v.stored(p, s.Draw.Faults[i], keyed, s)
 		if s.Draw.Faults[i].IsOK() {
 			v.add(p, "ok in a draw only makes faults rarer: lower p instead")
 		}

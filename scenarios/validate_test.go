@@ -64,6 +64,17 @@ func TestValidateRefusesLiterals(t *testing.T) {
 		{func(s *Scenario) { s.Calls = append(s.Calls, Group{Name: "calls"}) }, "calls[1].name: two groups have the name calls"},
 		{func(s *Scenario) { s.Worlds = []World{"mars"}; s.Why = "w" }, `unknown world "mars"`},
 		{func(s *Scenario) { s.Server.Keys = "maybe" }, `server.keys: unknown key mode "maybe"`},
+		{func(s *Scenario) { s.Server.Profile = "strip" }, `server.profile: unknown profile "strip"; want plain, ietf or stripe; did you mean "stripe"?`},
+		{func(s *Scenario) { s.Server.Expiry = -time.Second }, "server.expiry: the duration -1s is negative"},
+		{func(s *Scenario) { s.Server.Keys, s.Server.Profile = Ignore, IETF }, "server.profile: the server ignores keys"},
+		{func(s *Scenario) { s.Calls[0].KeyText, s.Calls[0].Key = "a", false }, "calls[0].key_text: key_text is the text of a key"},
+		{func(s *Scenario) {
+			s.Calls[0].Key, s.Faults[0] = false, faults.Fault{Name: "status", Status: 500, Stored: true}
+		}, "faults[0]: stored=true says that the answer is kept"},
+		{func(s *Scenario) {
+			s.Storms = []faults.Storm{{To: time.Second, Fault: faults.Fault{Name: "status", Status: 500, Stored: true}}}
+			s.Server.Keys = Ignore
+		}, "storms[0].fault: stored=true says that the answer is kept"},
 		{func(s *Scenario) { s.Connection = "new" }, `connection: unknown connection "new"`},
 		{func(s *Scenario) { s.Draw = &faults.Draw{P: 0.5} }, "draw.faults: a draw needs faults to draw from"},
 		{func(s *Scenario) { s.Expect.Trait = "sadness" }, `expect.error: unknown trait "sadness"`},
@@ -113,7 +124,7 @@ func TestFormatSaysAllThatALiteralSays(t *testing.T) {
 			Labels: rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"null", "true", "12", "core"}), 0, 3, rapid.ID[string]).Draw(t, "labels"),
 			Worlds: []World{Virtual}, Why: "w" + texts.Draw(t, "why"),
 			Settle: times.Draw(t, "settle"), Faults: parse(t, sequence.Draw(t, "faults")),
-			Server:     Server{Keys: rapid.SampledFrom([]KeyMode{"", Honour, Ignore, Require}).Draw(t, "keys")},
+			Server:     rapid.SampledFrom([]Server{{}, {Keys: Honour}, {Keys: Ignore}, {Keys: Require, Profile: Plain}, {Profile: IETF}, {Profile: Stripe, Expiry: 30 * 24 * time.Hour}}).Draw(t, "server"),
 			Connection: rapid.SampledFrom([]faults.ConnState{"", faults.Fresh, faults.Reused}).Draw(t, "connection"),
 			Expect:     Expect{MinAttempts: number("attempts"), MaxEffects: number("effects"), OK: rapid.Ptr(rapid.Bool(), true).Draw(t, "ok")},
 		}
@@ -132,8 +143,9 @@ func TestFormatSaysAllThatALiteralSays(t *testing.T) {
 				Faults: parse(t, sequence.Draw(t, "own")),
 			}
 			if i > 0 && g.Key {
-				g.After = "calls"
+				g.After, g.KeyText = "calls", "order \"7\"-{call}"
 			}
+			g.Idempotent = rapid.Bool().Draw(t, "idempotent")
 			s.Calls = append(s.Calls, g)
 		}
 		want, err := Validate(s)

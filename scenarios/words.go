@@ -48,9 +48,11 @@ func Methods() []string {
 }
 
 // safeMethods ask for no effect, so that nothing can be expected of the ledger.
-var safeMethods = []string{"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
+var safeMethods = []string{"GET", "HEAD", "OPTIONS", "PROPFIND", "QUERY", "REPORT", "SEARCH", "TRACE"}
 
 func keyModes() []string { return []string{string(Honour), string(Ignore), string(Require)} }
+
+func profiles() []string { return []string{string(Plain), string(IETF), string(Stripe)} }
 
 func worlds() []string { return []string{string(Virtual), string(Loopback)} }
 

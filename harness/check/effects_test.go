@@ -24,7 +24,18 @@ func TestEffectsOnce(t *testing.T) {
 	process := run(with(call("c1", try(0, "malformed_json")), outcome(history.Outcome{OK: true})))
 	process.Declared.Process = true
 
+	expiring := func(h *history.History) *history.History {
+		h.KeyExpiry = 5 * s
+		return h
+	}
+
 	table(t, effectsOnce, []row{
+		{"the key had expired", expiring(run(with(call("c1", try(0, "connection_reset+"), try(5*s, "ok")), keyed))), Pass, "keeps a key for 5s, had forgotten it"},
+		{"the key had not expired", expiring(run(with(call("c1", try(0, "connection_reset+"), try(4*s, "ok")), keyed))), Fail, "had 2 effects"},
+		{"expired once of two", expiring(run(with(call("c1", try(0, "connection_reset+"), try(5*s, "connection_reset+"), try(6*s, "ok")), keyed))), Fail, "had 3 effects"},
+		{"another key", expiring(run(with(call("c1", try(0, "connection_reset+", key("a")), try(5*s, "ok", key("b"))), keyed))), Fail, "had 2 effects"},
+		{"no key to expire", expiring(run(call("c1", try(0, "connection_reset+"), try(5*s, "ok")))), Fail, "had 2 effects"},
+		{"a POST that may happen twice", run(with(call("c1", try(0, "connection_reset+"), try(s, "ok")), func(c *history.Call) { c.MayRepeat = true })), Pass, ""},
 		{"one effect", run(call("c1", try(0, "503"), try(s, "ok"))), Pass, "all 1 that reported success had one"},
 		{"failed without effect", run(call("c1", try(0, "503"))), Pass, ""},
 		{"charged twice", run(call("c1", try(0, "connection_reset+"), try(s, "ok"))), Fail, "call c1 (POST) had 2 effects, by attempts 1, 2"},

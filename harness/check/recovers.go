@@ -103,7 +103,9 @@ func couldRecover(h *history.History, c *history.Call, allowed int) bool {
 		return false
 	case !retryable(a) || n >= allowed:
 		return false
-	case !c.Idempotent() && !licensed(c, a) && a.Status != 429:
+	case a.Stored || a.Replayed: // the key can have no other answer
+		return false
+	case !history.IdempotentMethod(c.Method) && !licensed(c, a) && !(c.MayRepeat && h.Declared.CanBeTold) && a.Status != 429:
 		return false
 	}
 	next := succeedsAt(c)

@@ -12,7 +12,16 @@ func TestKeyStable(t *testing.T) {
 		return c
 	}
 	wants := func(c *history.Call) { c.Keyed, c.KeyHonoured = true, true }
+	given := func(text string) func(*history.Call) {
+		return func(c *history.Call) { c.Keyed, c.KeyHonoured, c.KeyText = true, true, text }
+	}
+	two := func(text string) *history.Call { return with(call("c2", try(0, "ok", key(`"k"`))), given(text)) }
 	table(t, keyStable, []row{
+		{"the application's, bare", run(pair("k", "k", given("k"))), Pass, ""},
+		{"the application's, as a string", run(pair(`"k\"\\"`, `"k\"\\"`, given(`k"\`))), Pass, ""},
+		{"not the application's", run(pair("l", "l", given("k"))), Fail, `carried the key l, and not "k", which the application had given it`},
+		{"shared by the application", run(pair(`"k"`, `"k"`, given("k")), two("k")), Pass, "2 calls"},
+		{"shared by the client", run(pair(`"k"`, `"k"`, wants), two("k")), Fail, "share the key"},
 		{"one key", run(pair("k", "k", wants)), Pass, "1 call"},
 		{"new key on the retry", run(pair("k", "l", wants)), Fail, "2 keys in 2 attempts: k, l"},
 		{"lost on the retry", run(pair("k", "", wants)), Fail, "only 1 of 2 attempts"},

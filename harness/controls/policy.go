@@ -57,7 +57,7 @@ func good() policy {
 	return policy{
 		declared: history.Declared{
 			MaxAttempts: 4, Jitter: history.JitterFull, BaseDelay: base, Multiplier: 2, MaxDelay: longest,
-			MaxRetryAfter: 5 * time.Minute,
+			MaxRetryAfter: 5 * time.Minute, CanBeTold: true,
 		},
 		attempts: 4,
 		timeout:  2 * time.Second,
@@ -101,8 +101,12 @@ func repeatable(call harness.Call, f *failure) bool {
 	return false
 }
 
-// mayHappenTwice goes by RFC 9110 §9.2.2: an idempotent method, or a key that the server is known to honour.
+// mayHappenTwice goes by RFC 9110 §9.2.2: an idempotent method, the application's word, or a key that the server
+// is known to honour.
 func mayHappenTwice(call harness.Call) bool {
+	if call.Idempotent {
+		return true
+	}
 	switch call.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete, "QUERY":
 		return true

@@ -20,13 +20,15 @@ type History struct {
 	Lateness time.Duration `json:"lateness_ns,omitempty"`
 	Declared Declared      `json:"declared"`
 	KeyMode  string        `json:"key_mode"` // honour, ignore, require
-	Start    time.Time     `json:"start"`    // the world's clock at instant zero
-	End      time.Duration `json:"end_ns"`   // when the last call was over, or given up
-	Calls    []*Call       `json:"calls"`
-	Effects  []Effect      `json:"effects"`
-	Faults   []Account     `json:"faults"`
-	Findings []Finding     `json:"findings,omitempty"`
-	Leaks    Leaks         `json:"leaks"`
+	// KeyExpiry is how long the server keeps a key, from its first request on; 0: for ever.
+	KeyExpiry time.Duration `json:"key_expiry_ns,omitempty"`
+	Start     time.Time     `json:"start"`  // the world's clock at instant zero
+	End       time.Duration `json:"end_ns"` // when the last call was over, or given up
+	Calls     []*Call       `json:"calls"`
+	Effects   []Effect      `json:"effects"`
+	Faults    []Account     `json:"faults"`
+	Findings  []Finding     `json:"findings,omitempty"`
+	Leaks     Leaks         `json:"leaks"`
 	// Limits of the harness: the hard cap on attempts per call.
 	AttemptCap int `json:"attempt_cap"`
 }
@@ -43,6 +45,9 @@ type Declared struct {
 	MaxRetryAfter time.Duration `json:"max_retry_after_ns,omitempty"` // the longest Retry-After that it waits for
 	// CapsRetryAfter says that a longer Retry-After is cut to MaxRetryAfter, and not given back.
 	CapsRetryAfter bool `json:"caps_retry_after,omitempty"`
+	// CanBeTold says that the adapter passes the application's word on that a call may happen twice
+	// (Call.Idempotent of package harness), so that the client can know.
+	CanBeTold bool `json:"can_be_told,omitempty"`
 	// Process says that every call is a process of its own: starting it costs time, and connections
 	// cannot be warmed or seen from inside.
 	Process bool `json:"process,omitempty"`
@@ -67,11 +72,13 @@ type Call struct {
 	Group       string        `json:"group"`
 	Method      string        `json:"method"`
 	Path        string        `json:"path"`
-	Resource    string        `json:"resource"`            // what its effect writes
-	Keyed       bool          `json:"keyed,omitempty"`     // the application wants an idempotency key
-	KeyHonoured bool          `json:"honoured,omitempty"`  // and told the client that the server honours it
-	Fleet       bool          `json:"fleet,omitempty"`     // a client instance of its own
-	BodyHash    string        `json:"body_hash,omitempty"` // of the bytes that the application gave
+	Resource    string        `json:"resource"`             // what its effect writes
+	Keyed       bool          `json:"keyed,omitempty"`      // the application wants an idempotency key
+	KeyHonoured bool          `json:"honoured,omitempty"`   // and told the client that the server honours it
+	KeyText     string        `json:"key_text,omitempty"`   // the key, raw, where the application has one of its own
+	MayRepeat   bool          `json:"may_repeat,omitempty"` // the application says that it may happen twice, whatever its method
+	Fleet       bool          `json:"fleet,omitempty"`      // a client instance of its own
+	BodyHash    string        `json:"body_hash,omitempty"`  // of the bytes that the application gave
 	BodyLen     int           `json:"body_len,omitempty"`
 	Started     time.Duration `json:"started_ns"`
 	Ended       time.Duration `json:"ended_ns"`
@@ -143,6 +150,7 @@ type Attempt struct {
 	Closed     bool          `json:"closed,omitempty"`      // the server left its connection unfit for another request
 	Effect     int           `json:"effect,omitempty"`      // number of the effect that it committed; 0: none
 	Replayed   bool          `json:"replayed,omitempty"`    // answered from the idempotency store
+	Stored     bool          `json:"stored,omitempty"`      // its status is the application's own, and kept with its key
 	InFlight   bool          `json:"in_flight,omitempty"`   // refused with 409: an earlier one with this key was at work
 	RetryAfter []string      `json:"retry_after,omitempty"` // field lines sent
 	// NotBefore is the earliest instant that a valid Retry-After allows; 0: none asked.

@@ -58,24 +58,8 @@ func (h *History) EffectsByCall() map[string][]Effect {
 // Instant says where t, an offset of this history, lies on the world's clock.
 func (h *History) Instant(t time.Duration) time.Time { return h.Start.Add(t) }
 
-// IdempotentMethod reports whether repeating a request of that method is meant to have the effect of one:
-// RFC 9110 §9.2.2 (GET, HEAD, OPTIONS, TRACE, PUT, DELETE) and RFC 10008 (QUERY). A method that is not known
-// is not idempotent until the caller says so. Methods are case-sensitive (RFC 9110 §9.1).
-func IdempotentMethod(method string) bool {
-	return SafeMethod(method) || method == "PUT" || method == "DELETE"
-}
-
-// SafeMethod reports whether the method asks for no effect at all (RFC 9110 §9.2.1, RFC 10008).
-func SafeMethod(method string) bool {
-	switch method {
-	case "GET", "HEAD", "OPTIONS", "TRACE", "QUERY":
-		return true
-	}
-	return false
-}
-
-// Idempotent reports whether the call's method is idempotent.
-func (c *Call) Idempotent() bool { return IdempotentMethod(c.Method) }
+// Idempotent reports whether the call may happen twice: by its method, or because the application says so.
+func (c *Call) Idempotent() bool { return c.MayRepeat || IdempotentMethod(c.Method) }
 
 // Writes reports whether the call is meant to have an effect.
 func (c *Call) Writes() bool { return !SafeMethod(c.Method) }

@@ -99,6 +99,9 @@ func (c *Call) intro() string {
 	case !c.Idempotent():
 		s += ", without a key"
 	}
+	if c.MayRepeat {
+		s += ", which may happen twice"
+	}
 	if c.Started >= skew {
 		s += ", " + Dur(c.Started) + " into the run"
 	}
@@ -143,6 +146,9 @@ func (a *Attempt) describe() string {
 	}
 	if a.Replayed {
 		s += " replayed from the store"
+	}
+	if a.Stored {
+		s += ", stored with its key"
 	}
 	if a.InFlight {
 		s += " (an earlier one with this key is at work)"

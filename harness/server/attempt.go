@@ -87,7 +87,7 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 	now := s.now()
 	a := &history.Attempt{
 		N: len(c.rec.Attempts) + 1, At: now, Ended: now, Conn: conn.n, Reused: reused, Peer: r.RemoteAddr,
-		Method: r.Method, Key: strings.Join(r.Header.Values("Idempotency-Key"), ", "),
+		Method: r.Method, Key: strings.Join(r.Header.Values(keyField), ", "),
 	}
 	if a.N > s.cfg.AttemptCap {
 		if !c.rec.Capped {
@@ -125,6 +125,7 @@ func (s *Server) stonewall(r *http.Request) {
 	case <-s.closing:
 	case <-r.Context().Done():
 	}
+	panic(http.ErrAbortHandler) // net/http would answer 200 to whoever still waits
 }
 
 func (s *Server) received(a *history.Attempt, body []byte, err error) {

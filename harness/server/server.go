@@ -35,7 +35,12 @@ type Config struct {
 	Seed       uint64
 	Start      time.Time // instant zero of the run
 	Keys       scenarios.KeyMode
-	AttemptCap int // attempts per call after which the server answers no more; 0: 64
+	Profile    scenarios.Profile // by which book keys are kept; "": plain
+	Expiry     time.Duration     // how long a key is kept; 0: as the profile has it
+	AttemptCap int               // attempts per call after which the server answers no more; 0: 64
+	// Bounds on the idempotency store; 0: DefaultMaxKeys and DefaultMaxKeyBytes.
+	MaxKeys     int
+	MaxKeyBytes int
 }
 
 // DefaultAttemptCap bounds the attempts of one call when the Config does not.
@@ -44,6 +49,7 @@ const DefaultAttemptCap = 64
 // A Server is one run's fake server. Register its calls, then Serve.
 type Server struct {
 	cfg     Config
+	profile profile
 	http    *http.Server
 	closing chan struct{}
 	once    sync.Once
@@ -54,7 +60,7 @@ type Server struct {
 	calls    map[string]*call // by path
 	order    []*call
 	ledger   []history.Effect
-	keys     map[string]*stored
+	keys     *keyStore
 	accounts map[string]*history.Account
 	findings []history.Finding
 	unfound  map[string]bool
@@ -76,11 +82,22 @@ func New(cfg Config) *Server {
 	if cfg.AttemptCap == 0 {
 		cfg.AttemptCap = DefaultAttemptCap
 	}
+	if cfg.MaxKeys == 0 {
+		cfg.MaxKeys = DefaultMaxKeys
+	}
+	if cfg.MaxKeyBytes == 0 {
+		cfg.MaxKeyBytes = DefaultMaxKeyBytes
+	}
+	p := profileOf(cfg.Profile)
+	if cfg.Expiry == 0 {
+		cfg.Expiry = p.expiry
+	}
 	s := &Server{
 		cfg:      cfg,
+		profile:  p,
 		closing:  make(chan struct{}),
 		calls:    map[string]*call{},
-		keys:     map[string]*stored{},
+		keys:     newKeyStore(cfg.Expiry, cfg.MaxKeys, cfg.MaxKeyBytes),
 		accounts: map[string]*history.Account{},
 		unfound:  map[string]bool{},
 	}

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,13 @@ type Entry struct {
 	Sees      string   `json:"sees"`  // what a Go client gets, with the error that errors.Is finds
 	Where     string   `json:"where"` // where it gets it: one of the Where constants
 	Example   string   `json:"example"`
+	Level     Level    `json:"level,omitempty"` // at which stage it strikes
+	TLS       bool     `json:"tls,omitempty"`   // only where the server speaks TLS
+	// BeforeBody: it strikes before the server has read the request's body; see Exchange.Receive.
+	BeforeBody bool `json:"before_body,omitempty"`
 
+	// dial is the effect of an entry of LevelConnection, in place of deliver; see Dialer.
+	dial func(d *dialling) (net.Conn, error)
 	// deliver does the wire effect and nothing else; Apply does the commit around it.
 	deliver func(d *delivery) error
 	// run replaces deliver where the effect is inseparable from the commit (latency).
@@ -31,8 +38,8 @@ type Entry struct {
 	// category and blocks answer for entries where it depends on the parameters.
 	category func(f Fault) Category
 	blocks   func(f Fault) bool
-	// unread: the fault strikes while the request's body has not been read; see Fault.Unread.
-	unread func(f Fault) bool
+	// beforeBody answers BeforeBody for entries where it depends on the parameters.
+	beforeBody func(f Fault) bool
 	// keepAck: over HTTP/2 the fault itself decides about the acknowledgement of the client's SETTINGS.
 	keepAck bool
 	// byHTTP answers whether net/http can send this without giving up its connection; nil is never.
@@ -55,17 +62,62 @@ const (
 	HTTP2 = "h2"
 )
 
+// Level is the stage of an exchange at which a fault strikes.
+type Level string
+
+const (
+	// LevelRequest strikes an attempt whose request has reached the server; see Apply.
+	LevelRequest Level = ""
+	// LevelConnection strikes while the connection for an attempt is made, so that no request of it ever
+	// reaches the server; see Dialer. An attempt on a connection that exists already cannot meet it.
+	LevelConnection Level = "connection"
+)
+
 // Catalogue returns every entry: no failure first, then by how far the exchange gets before it breaks. The
 // slice is the caller's own.
 func Catalogue() []Entry {
 	return []Entry{
 		latency(),
+		dnsNotFound(),
+		dnsTemporary(),
+		connectRefused(),
+		acceptHang(),
+		closeAtAccept(),
+		tlsHandshakeFailure(),
+		tlsVersionRefused(),
+		tlsHandshakeHang(),
+		tlsCloseInHandshake(),
+		tlsBadCertificate(),
+		slowRead(),
+		partialRequest(),
+		earlyResponse(),
+		expectContinueIgnored(),
+		expectContinue417(),
+		expectContinueError(),
 		hang(),
 		emptyResponse(),
 		connectionReset(),
+		truncatedHead(),
+		garbageResponse(),
+		badStatusLine(),
+		headerTooLarge(),
+		twoContentLengths(),
+		interim(),
 		truncatedBody(),
 		stallBody(),
+		brokenStream(),
+		missingFinalChunk(),
+		malformedChunk(),
+		contentLengthShort(),
+		contentLengthLong(),
+		dribble(),
+		bandwidth(),
+		slowClose(),
+		gzipTruncated(),
+		gzipCorrupted(),
 		status(),
+		rateLimit(),
+		redirect(),
 		malformedJSON(),
 		h2GoAway(),
 		h2RSTStream(),
@@ -80,19 +132,30 @@ var entries = sync.OnceValue(Catalogue)
 
 // Lookup returns the entry with that name. "ok" is no entry: it is the absence of a fault.
 func Lookup(name string) (Entry, bool) {
-	for _, e := range entries() {
-		if e.Name == name {
-			return e, true
+	e := find(name)
+	if e == nil {
+		return Entry{}, false
+	}
+	return *e, true
+}
+
+// find is Lookup without a copy, for what is asked at every attempt.
+func find(name string) *Entry {
+	list := entries()
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
 		}
 	}
-	return Entry{}, false
+	return nil
 }
 
 // Names returns the names of the catalogue, in its order.
 func Names() []string {
-	var out []string
-	for _, e := range entries() {
-		out = append(out, e.Name)
+	list := entries()
+	out := make([]string, len(list), len(list)+1)
+	for i := range list {
+		out[i] = list[i].Name
 	}
 	return out
 }
@@ -131,7 +194,7 @@ func (e Entry) Combinations() []Fault {
 	words := []string{""}
 	for _, p := range e.Params {
 		switch {
-		case p.Kind == KindWord && len(p.Values) > 1: // a single word is a switch, which changes nothing on the wire
+		case p.axis || p.Name == "end" || p.Name == "variant":
 			var longer []string
 			for _, w := range words {
 				for _, v := range p.Values {

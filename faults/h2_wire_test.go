@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -55,7 +56,7 @@ func h2Proofs() []h2Proof {
 		}
 		var frames []string
 		if p.line != "" {
-			frames = []string{fmt.Sprintf("HEADERS # :status=%s content-length=%d content-type=application/json", strings.Fields(p.line)[1], p.length)}
+			frames = []string{fmt.Sprintf("HEADERS # :status=%s content-length=%d content-type=%s", strings.Fields(p.line)[1], p.length, cmp.Or(p.ctype, "application/json"))}
 			body := strings.ReplaceAll(p.body, "#", "§")
 			switch {
 			case body == "":

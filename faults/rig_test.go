@@ -32,15 +32,15 @@ type rig struct {
 	closing chan struct{}
 	exact   bool // virtual time: instants are exact
 
-	mu     sync.Mutex
-	moved  *sync.Cond // with mu: a handler has begun or ended
-	active int
-	plan   []faults.Fault
-	log    []event
-	status int // of the good reply
-	result error
-	served int   // requests
-	bytes  int64 // of their bodies
+	mu      sync.Mutex
+	moved   *sync.Cond // with mu: a handler has begun or ended
+	active  int
+	handled int // requests handled so far
+	plan    []faults.Fault
+	log     []event
+	status  int // of the good reply
+	result  error
+	bytes   int64 // of the bodies of all requests
 }
 
 type event struct {
@@ -67,6 +67,11 @@ func newRig(t *testing.T, n *world.Network, plan ...faults.Fault) (*rig, func())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveRig(t, n, l, plan...)
+}
+
+// serveRig is newRig on a listener of the test's own, which may speak TLS.
+func serveRig(t *testing.T, n *world.Network, l net.Listener, plan ...faults.Fault) (*rig, func()) {
 	r := &rig{t: t, net: n, addr: l.Addr().String(), start: time.Now(), closing: make(chan struct{}),
 		plan: plan, status: http.StatusOK, exact: n.Kind() == world.Virtual}
 	r.moved = sync.NewCond(&r.mu)
@@ -114,9 +119,8 @@ func (r *rig) serve(x *faults.Exchange) {
 		f, r.plan = r.plan[0], r.plan[1:]
 	}
 	status := r.status
-	r.served++
 	r.mu.Unlock()
-	if !f.Unread() {
+	if !f.BeforeBody() {
 		n, err := io.Copy(io.Discard, x.R.Body)
 		if err != nil {
 			r.t.Errorf("reading the request: %v", err)
@@ -144,6 +148,17 @@ func (r *rig) serve(x *faults.Exchange) {
 			note(event{what: "commit"})
 		})
 	}
+	if f.BeforeBody() {
+		commit := x.Commit
+		x.Commit = nil
+		x.Forgo = func() { x.Commit = commit }
+		x.Receive = func(body io.Reader) error {
+			_, err := io.Copy(io.Discard, body)
+			x.Commit = commit
+			return err
+		}
+	}
+	x.Quota = func() (bool, time.Duration) { return !first, 1500 * time.Millisecond }
 	x.Delivered = func() { note(event{what: "delivered"}) }
 	x.Answered = func(status int, lines []string, notBefore time.Time) {
 		note(event{what: "answered", status: status, lines: lines, notBefore: notBefore})
@@ -159,7 +174,15 @@ func (r *rig) count(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.active += n
+	r.handled += max(0, n)
 	r.moved.Broadcast()
+}
+
+// served returns how many requests were handled, once none is any more.
+func (r *rig) served() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.handled
 }
 
 // goodBody is the good reply; # is the number of the effect, 0 before the commit.
@@ -250,6 +273,9 @@ func (r *rig) exchange(c net.Conn, request string, wait time.Duration) (got []by
 
 // isWhole reports whether raw is an answer that keeps the connection, with all of its body.
 func isWhole(raw []byte) bool {
+	for bytes.HasPrefix(raw, []byte("HTTP/1.1 1")) {
+		_, raw, _ = bytes.Cut(raw, []byte("\r\n\r\n"))
+	}
 	head, body, ok := bytes.Cut(raw, []byte("\r\n\r\n"))
 	if !ok || bytes.Contains(head, []byte("Connection: close")) {
 		return false
@@ -300,7 +326,7 @@ func dissect(t *testing.T, raw []byte) answer {
 
 // client is a real net/http client of the rig.
 func (r *rig) client(timeout time.Duration) *http.Client {
-	return &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: r.net.DialContext}}
+	return &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: r.net.DialContext, ExpectContinueTimeout: 30 * time.Millisecond}}
 }
 
 func (r *rig) url() string { return "http://" + r.addr + "/charges/c1" }

@@ -20,8 +20,9 @@ func status() Entry {
 		Params: []Param{
 			codeParam(), retryAfterParam(), headerParam(),
 			bodyParam("a small JSON error object"), storedParam(),
+			closingParam(),
 		},
-		Sees:    "the status, its headers and its body; no error",
+		Sees:    "the status, its headers and its body; no error; with end=fin also Connection: close, and then the connection is closed",
 		Where:   WhereNowhere,
 		Example: `429 retry-after=2s header="X-Quota: 0" body="slow down"`,
 		check: func(f Fault) (about, msg string) {
@@ -47,6 +48,20 @@ func status() Entry {
 			return d.respond(r)
 		},
 	}
+}
+
+// closingParam is status's end=. The normal end is no End at all, so that a status made by hand needs none.
+func closingParam() Param {
+	p := endParam(func(Fault) End { return "" }, string(EndNormal), EndNormal, EndFIN)
+	set := p.set
+	p.set = func(f *Fault, v value) error {
+		err := set(f, v)
+		if f.End == EndNormal {
+			f.End = ""
+		}
+		return err
+	}
+	return p
 }
 
 // statusReply is the answer that f asks for, sent at now.

@@ -10,7 +10,7 @@ func truncatedBody() Entry {
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
 		Protocols: []string{HTTP1},
 		Params: []Param{
-			afterParam("0.5"),
+			afterParam("0.5", sentFirst),
 			endParam(func(Fault) End { return EndFIN }, string(EndFIN), EndFIN, EndRST),
 		},
 		Sees:    "status 200, then io.ErrUnexpectedEOF (fin) or syscall.ECONNRESET (rst)",

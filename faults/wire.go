@@ -43,6 +43,19 @@ func (d *delivery) sendRaw(r Reply, n int) error {
 		return err
 	}
 	now := time.Now()
+	b := head(r, now)
+	if d.R.Method != http.MethodHead {
+		b = append(b, r.Body[:n]...)
+	}
+	if err := d.write(b); err != nil {
+		return err
+	}
+	d.answered(r.Status, r.Header, now)
+	return nil
+}
+
+// head is the status line and the header section of r, sent at now.
+func head(r Reply, now time.Time) []byte {
 	if r.Header["Date"] == nil {
 		r.Header.Set("Date", now.UTC().Format(http.TimeFormat))
 	}
@@ -52,18 +65,9 @@ func (d *delivery) sendRaw(r Reply, n int) error {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/1.1 %03d %s\r\n", r.Status, text)
-	if err := r.Header.Write(&b); err != nil {
-		return err
-	}
+	_ = r.Header.Write(&b) // a buffer takes everything
 	b.WriteString("\r\n")
-	if d.R.Method != http.MethodHead {
-		b.Write(r.Body[:n])
-	}
-	if err := d.write(b.Bytes()); err != nil {
-		return err
-	}
-	d.answered(r.Status, r.Header, now)
-	return nil
+	return b.Bytes()
 }
 
 // write writes, but not past the world's closing.

@@ -22,6 +22,7 @@ type job struct {
 	group  scenarios.Group
 	offset time.Duration // from the start of the run, or from the end of the group that it waits for
 	call   Call
+	dial   server.Dial
 	caller Caller
 
 	mu      sync.Mutex
@@ -69,18 +70,20 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 		for _, f := range planned {
 			texts = append(texts, f.String())
 		}
+		payload := g.Payload()
 		for i := range g.Count {
 			id := "c" + strconv.Itoa(len(jobs)+1)
 			path := strings.ReplaceAll(g.Path, "{call}", id)
-			j := &job{id: id, group: g, offset: g.Start + time.Duration(i)*g.Every, call: Call{
+			j := &job{id: id, group: g, dial: server.Dial{Path: path, Method: g.Method}, offset: g.Start + time.Duration(i)*g.Every, call: Call{
 				ID: id, Method: g.Method, URL: path, Header: header(g), KeyHonoured: g.Key && !g.KeyUntrusted,
 				KeyText: strings.ReplaceAll(g.KeyText, "{call}", id), Idempotent: g.Idempotent,
 			}}
 			if !g.SameInstant {
 				j.offset += time.Duration(skew.Int64N(int64(maxSkew)))
 			}
-			if g.Body != "" {
-				j.call.Body = []byte(g.Body)
+			j.call.Body = payload
+			if d.scenario.Server.Token != scenarios.TokenNone {
+				j.call.Header.Set("Authorization", "Bearer "+server.StaleToken)
 			}
 			if g.Key {
 				j.call.Key = wireKey(cmp.Or(j.call.KeyText, uuid(keys)), d.scenario.Server.Profile)
@@ -98,7 +101,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 				call.BodyHash = server.Hash(j.call.Body)
 			}
 			rec.add(id, path)
-			reg := server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: j.call.Header, Capped: j.abort}
+			reg := server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: lasting(j.call.Header), Capped: j.abort}
 			if d.client.Declared.Process {
 				reg.Header = nil // a command line has no placeholder for header fields
 			}
@@ -111,12 +114,22 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 
 func header(g scenarios.Group) http.Header {
 	h := http.Header{"Accept": {"application/json"}}
-	if g.Body != "" {
+	if g.Body != "" || g.BodySize > 0 {
 		h.Set("Content-Type", "application/json")
 	}
 	for k, v := range g.Header {
 		h[http.CanonicalHeaderKey(k)] = v
 	}
+	return h
+}
+
+// lasting returns the fields that every attempt of a call must carry as they are. The others change with good
+// reason: a token is refreshed (RFC 9110 §15.5.2), and what was refused with 417 is repeated without Expect
+// (RFC 9110 §10.1.1).
+func lasting(h http.Header) http.Header {
+	h = h.Clone()
+	h.Del("Authorization")
+	h.Del("Expect")
 	return h
 }
 

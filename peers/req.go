@@ -28,6 +28,9 @@ func Req() harness.Client {
 				c.EnableH2C().EnableForceHTTP2()
 				c.GetTransport().DialTLSContext = env.DialContext // without TLS, whatever its name: EnableH2C would go to the real network
 			}
+			if env.TLS != nil {
+				c.SetTLSClientConfig(env.TLS)
+			}
 			return &reqClient{c}, nil
 		},
 	}

@@ -190,6 +190,10 @@ func classifyError(err error, wire Wire) Decision {
 		return Decision{Category: CategoryTransport, Outcome: Unknown, Reason: "the connection failed before a response"}
 	case wire.Known && wire.Reused:
 		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: "an idle connection had closed; nothing was sent"}
+	case wire.Known && wire.Connected:
+		// Neither has it one for a connection that the server closes right
+		// after it was made.
+		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: "the connection closed before anything was sent"}
 	}
 	return Decision{Category: CategoryUnknown, Outcome: Final, Reason: "unknown error"}
 }

@@ -18,6 +18,7 @@ type Wire struct {
 	Sent      int  // requests of which at least a part was handed to a connection
 	Nested    int  // attempts, after the first, that a retrier below has made
 	FirstByte bool // a byte of a response arrived for the last of them
+	Connected bool // there was a connection for the last of them
 	Reused    bool // the last connection had served other requests before
 }
 
@@ -49,6 +50,7 @@ type watch struct {
 	inHop  int32 // requests sent in the current hop
 	known  bool  // these are Wire's
 	first  bool
+	joined bool
 	reused bool
 
 	onConn   bool // a request was written to the current connection
@@ -71,6 +73,7 @@ func (w *watch) getConn(string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.known = true
+	w.joined = false
 	// net/http asks for another connection within one RoundTrip only to send
 	// the request again. Other transports may have reasons of their own, such
 	// as a digest handshake.
@@ -84,6 +87,7 @@ func (w *watch) gotConn(info httptrace.GotConnInfo) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.known = true
+	w.joined = true
 	w.reused = info.Reused
 	w.first = false
 	w.onConn = false
@@ -136,7 +140,7 @@ func (w *watch) exhausted() bool {
 func (w *watch) facts() (wire Wire, fromTransport bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	wire = Wire{Known: w.known, Hops: int(w.hops), Sent: int(w.sent), FirstByte: w.first, Reused: w.reused}
+	wire = Wire{Known: w.known, Hops: int(w.hops), Sent: int(w.sent), FirstByte: w.first, Connected: w.joined, Reused: w.reused}
 	return wire, w.hops > 0 && !w.answered
 }
 

@@ -41,6 +41,8 @@ type fileServer struct {
 	Keys     keyMode    `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
 	Profile  keyProfile `yaml:"profile,omitempty" doc:"by which book it keeps keys: plain (any text), ietf (the header draft) or stripe; plain unless said"`
 	Expiry   duration   `yaml:"expiry,omitempty" doc:"how long it keeps a key, from its first request on; 24h unless said, and with plain for ever"`
+	TLS      bool       `yaml:"tls,omitempty" doc:"it speaks HTTPS, with a certificate that is made for the run and that clients are told to trust"`
+	Token    tokenMode  `yaml:"token,omitempty" doc:"calls start with a token that has expired, and a new one is good (expired), refused as well (revoked) or not to be had (locked)"`
 	Protocol protocol   `yaml:"protocol,omitempty" doc:"what the server speaks: http/1.1 unless said; h2 is HTTP/2 with prior knowledge"`
 }
 
@@ -56,6 +58,7 @@ type fileCall struct {
 	KeyText      string   `yaml:"key_text,omitempty" doc:"the key itself, where the application has one of its own; may hold {call}; needs key"`
 	Idempotent   bool     `yaml:"idempotent,omitempty" doc:"the application says that the call may happen twice, whatever its method"`
 	Body         string   `yaml:"body,omitempty" doc:"of the request; POST, PUT and PATCH have a small JSON object unless said"`
+	BodySize     size     `yaml:"body_size,omitempty" doc:"in place of body: a JSON object of so many bytes, like 64KiB or 4MiB"`
 	Header       header   `yaml:"header,omitempty" doc:"further request header fields, each a text or a list of texts"`
 	Deadline     deadline `yaml:"deadline,omitempty" doc:"from the call's start; 30s unless said; none for no deadline"`
 	CancelAfter  duration `yaml:"cancel_after,omitempty" doc:"the application cancels so long after the call's start"`
@@ -71,11 +74,13 @@ type storm struct {
 	From  duration `yaml:"from,omitempty" doc:"from the start of the run"`
 	To    duration `yaml:"to" doc:"end of the window, exclusive"`
 	Fault fault    `yaml:"fault" doc:"what every attempt in the window meets"`
+	Route string   `yaml:"route,omitempty" doc:"path of the calls that it meets, as in calls; all unless said"`
 }
 
 type draw struct {
-	P      float64 `yaml:"p" doc:"chance of a fault, more than 0 and at most 1"`
+	P      float64 `yaml:"p" doc:"chance of a fault, from 0 to 1; 0 is the same as no draw"`
 	Faults []fault `yaml:"faults" doc:"one of these, each as likely as the other"`
+	Route  string  `yaml:"route,omitempty" doc:"path of the calls that it meets, as in calls; all unless said"`
 }
 
 type expect struct {
@@ -92,11 +97,13 @@ type (
 	world      string
 	connState  string
 	keyMode    string
+	tokenMode  string
 	keyProfile string
 	protocol   string
 	method     string
 	trait      string
 	count      int
+	size       int
 	status     int
 	duration   time.Duration
 	deadline   time.Duration
@@ -114,7 +121,7 @@ func (f *fileScenario) scenario(family string) Scenario {
 		Name: family + "/" + f.Name, Summary: f.Summary, Rule: string(f.Rule), Source: f.Source,
 		Labels: f.Labels, Why: f.Why, Server: Server{
 			Keys: KeyMode(f.Server.Keys), Profile: Profile(f.Server.Profile), Expiry: time.Duration(f.Server.Expiry),
-			Protocol: string(f.Server.Protocol)},
+			TLS: f.Server.TLS, Token: TokenMode(f.Server.Token), Protocol: string(f.Server.Protocol)},
 		Faults: plain(f.Faults), Connection: faults.ConnState(f.Connection), Settle: time.Duration(f.Settle),
 		Expect: Expect{
 			OK: f.Expect.OK, MinAttempts: f.Expect.Attempts.min, MaxAttempts: f.Expect.Attempts.max,
@@ -127,15 +134,16 @@ func (f *fileScenario) scenario(family string) Scenario {
 	}
 	for _, st := range f.Storms {
 		s.Storms = append(s.Storms, faults.Storm{
-			From: time.Duration(st.From), To: time.Duration(st.To), Fault: faults.Fault(st.Fault)})
+			From: time.Duration(st.From), To: time.Duration(st.To), Fault: faults.Fault(st.Fault), Route: st.Route})
 	}
 	if f.Draw != nil {
-		s.Draw = &faults.Draw{P: f.Draw.P, Faults: plain(f.Draw.Faults)}
+		s.Draw = &faults.Draw{P: f.Draw.P, Faults: plain(f.Draw.Faults), Route: f.Draw.Route}
 	}
 	for _, c := range f.Calls {
 		g := Group{
 			Name: c.Name, Method: string(c.Method), Path: c.Path, Resource: c.Resource, Key: c.Key,
-			KeyUntrusted: c.KeyUntrusted, KeyText: c.KeyText, Idempotent: c.Idempotent, Body: c.Body, Header: http.Header(c.Header),
+			KeyUntrusted: c.KeyUntrusted, KeyText: c.KeyText, Idempotent: c.Idempotent, Body: c.Body,
+			BodySize: int(c.BodySize), Header: http.Header(c.Header),
 			Deadline: time.Duration(c.Deadline), CancelAfter: time.Duration(c.CancelAfter),
 			Start: time.Duration(c.Start), Every: time.Duration(c.Every), After: c.After, Fleet: c.Fleet,
 			SameInstant: c.SameInstant, Faults: plain(c.Faults),

@@ -5,6 +5,7 @@ package scenarios
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/retrychaos/retrychaos/faults"
@@ -21,6 +22,21 @@ const (
 	Ignore KeyMode = "ignore"
 	// Require honours, and answers 400 to a non-idempotent request without a key.
 	Require KeyMode = "require"
+)
+
+// TokenMode is what the server does with the token that requests carry (RFC 6750). Where there is one, every
+// call starts with a token that has expired, and is answered 401 until it has another that the server takes.
+type TokenMode string
+
+const (
+	// TokenNone does not look at tokens.
+	TokenNone TokenMode = ""
+	// TokenExpired has a new token for whoever asks.
+	TokenExpired TokenMode = "expired"
+	// TokenRevoked has a new token that is refused as well.
+	TokenRevoked TokenMode = "revoked"
+	// TokenLocked has no token for anybody: asking for one is answered 401 too.
+	TokenLocked TokenMode = "locked"
 )
 
 // Profile is by which book the server keeps its keys.
@@ -91,6 +107,7 @@ type Group struct {
 	// is made conditional by its header, say.
 	Idempotent  bool
 	Body        string        // default for POST, PUT, PATCH: a small JSON object
+	BodySize    int           // in place of Body: a JSON object of so many bytes, always the same
 	Header      http.Header   // further request headers
 	Deadline    time.Duration // from the call's start; default 30s; NoDeadline for none
 	CancelAfter time.Duration // the application cancels so long after the call's start; 0: never
@@ -111,6 +128,8 @@ type Server struct {
 	Profile Profile // default plain
 	// Expiry is how long a key is kept, from its first request on. 0: as the profile has it.
 	Expiry   time.Duration
+	TLS      bool // speaks HTTPS, with a certificate made for the run, which clients are told to trust
+	Token    TokenMode
 	Protocol string // faults.HTTP1 (the default) or faults.HTTP2, without TLS and by prior knowledge
 }
 
@@ -133,6 +152,15 @@ func (s *Scenario) Family() string {
 		}
 	}
 	return s.Name
+}
+
+// Meets reports whether the scenario has a fault that strikes at that stage.
+func (s *Scenario) Meets(l faults.Level) bool {
+	here := func(f faults.Fault) bool { return !f.IsOK() && f.Level() == l }
+	return slices.ContainsFunc(s.Faults, here) ||
+		slices.ContainsFunc(s.Calls, func(g Group) bool { return slices.ContainsFunc(g.Faults, here) }) ||
+		slices.ContainsFunc(s.Storms, func(st faults.Storm) bool { return here(st.Fault) }) ||
+		s.Draw != nil && slices.ContainsFunc(s.Draw.Faults, here)
 }
 
 // RunsIn reports whether the scenario can run in w.

@@ -37,22 +37,25 @@ func (v *validator) schedule(s *Scenario) {
 		if st.From >= st.To {
 			v.add(p, "the storm is over before it begins: from %s is not before to %s", durationText(st.From), durationText(st.To))
 		}
+		v.route(p+".route", s, st.Route)
 		if st.Fault.IsOK() {
 			v.add(p+".fault", "a storm of ok is no storm: name a fault")
 		}
 		for j, o := range s.Storms[:i] {
-			if o.From <= st.From && st.To <= o.To && (o.Fault.On == faults.AnyConn || o.Fault.On == st.Fault.On) {
+			if o.From <= st.From && st.To <= o.To && o.Meets(st.Route) && (o.Fault.On == faults.AnyConn || o.Fault.On == st.Fault.On) {
 				v.add(p, "no attempt meets this storm: storms[%d] covers its whole window, and the first one wins", j)
 				break
 			}
 		}
 	}
+	v.secure(s)
 	if s.Draw == nil {
 		return
 	}
-	if !(s.Draw.P > 0 && s.Draw.P <= 1) {
-		v.add("draw.p", "a chance of %v: want more than 0 and at most 1", s.Draw.P)
+	if !(s.Draw.P >= 0 && s.Draw.P <= 1) {
+		v.add("draw.p", "a chance of %v: want 0 to 1", s.Draw.P)
 	}
+	v.route("draw.route", s, s.Draw.Route)
 	if len(s.Draw.Faults) == 0 {
 		v.add("draw.faults", "a draw needs faults to draw from")
 	}
@@ -64,6 +67,17 @@ func (v *validator) schedule(s *Scenario) {
 		if s.Draw.Faults[i].IsOK() {
 			v.add(p, "ok in a draw only makes faults rarer: lower p instead")
 		}
+	}
+}
+
+// route checks that a trigger's route is one of the scenario's paths.
+func (v *validator) route(path string, s *Scenario, route string) {
+	var paths []string
+	for _, g := range s.Calls {
+		paths = append(paths, g.Path)
+	}
+	if route != "" && !slices.Contains(paths, route) {
+		v.near(path, nearest.Word(route, paths), "no call has the path %q; there is %s", clip(route), oneOf(paths))
 	}
 }
 
@@ -96,6 +110,36 @@ func (v *validator) fault(s *Scenario, path string, f *faults.Fault) {
 		return
 	}
 	v.add(path, "%s", err)
+}
+
+// secure refuses faults of TLS where the server speaks none.
+func (v *validator) secure(s *Scenario) {
+	if s.Server.TLS && s.Server.Protocol == faults.HTTP2 {
+		v.add("server.tls", "h2 is spoken without TLS here, by prior knowledge: take tls or protocol out")
+	}
+	if s.Server.TLS {
+		return
+	}
+	look := func(path string, f faults.Fault) {
+		if f.NeedsTLS() {
+			v.add(path, "%q breaks a TLS handshake, and this server makes none: set server: {tls: true}", clip(f.String()))
+		}
+	}
+	list := func(path string, list []faults.Fault) {
+		for i, f := range list {
+			look(fmt.Sprintf("%s[%d]", path, i), f)
+		}
+	}
+	list("faults", s.Faults)
+	for i := range s.Calls {
+		list(fmt.Sprintf("calls[%d].faults", i), s.Calls[i].Faults)
+	}
+	for i := range s.Storms {
+		look(fmt.Sprintf("storms[%d].fault", i), s.Storms[i].Fault)
+	}
+	if s.Draw != nil {
+		list("draw.faults", s.Draw.Faults)
+	}
 }
 
 func (v *validator) noTimes(path string, f faults.Fault) {
@@ -139,11 +183,11 @@ func endless(s *Scenario, g *Group) string {
 		}
 	}
 	for _, st := range s.Storms {
-		if st.Fault.Blocks() {
+		if st.Meets(g.Path) && st.Fault.Blocks() {
 			return fmt.Sprintf("%q blocks until the client goes", clip(st.Fault.String()))
 		}
 	}
-	if s.Draw == nil {
+	if s.Draw == nil || !s.Draw.Meets(g.Path) || s.Draw.P == 0 {
 		return ""
 	}
 	if i := slices.IndexFunc(s.Draw.Faults, faults.Fault.Blocks); i >= 0 {

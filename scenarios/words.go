@@ -33,7 +33,8 @@ func RuleIDs() []string {
 // error that a caller gets.
 func Traits() []string {
 	return []string{
-		"canceled", "deadline", "decoding", "eof", "not_sent", "refused", "reset", "timeout", "unexpected_eof",
+		"canceled", "certificate", "deadline", "decoding", "dns", "eof", "not_sent", "refused", "reset", "timeout", "tls",
+		"unexpected_eof",
 	}
 }
 
@@ -55,6 +56,10 @@ var safeMethods = []string{"GET", "HEAD", "OPTIONS", "PROPFIND", "QUERY", "REPOR
 func keyModes() []string { return []string{string(Honour), string(Ignore), string(Require)} }
 
 func protocols() []string { return []string{faults.HTTP1, faults.HTTP2} }
+
+func tokenModes() []string {
+	return []string{string(TokenExpired), string(TokenRevoked), string(TokenLocked)}
+}
 
 func profiles() []string { return []string{string(Plain), string(IETF), string(Stripe)} }
 

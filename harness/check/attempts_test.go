@@ -58,6 +58,8 @@ func TestPermanentOnce(t *testing.T) {
 		{"decoding repeated", pair(try(0, "malformed_json")), Fail, "cannot be decoded"},
 		{"decoding fault that did not happen", pair(try(0, "malformed_json", undelivered, func(a *history.Attempt) { a.Status = 0 })), Skipped, ""},
 		{"409 at work", pair(try(0, "409", inFlight)), Skipped, ""},
+		{"417 in place of a 100", pair(try(0, "417", func(a *history.Attempt) { a.FaultName = "expect_continue_417" })), Skipped, ""},
+		{"417", pair(try(0, "417")), Fail, "answered with 417"},
 		{"one refresh", pair(try(0, "401")), Skipped, ""},
 		{"two refreshes", run(call("c1", try(0, "401"), try(s, "401"), try(2*s, "ok"))), Fail, "1 further attempt after attempt 2 had been answered with a second 401"},
 		{"413 with Retry-After", pair(try(0, "413", asks("1", s))), Skipped, ""},

@@ -74,6 +74,7 @@ func TestNoPhantom(t *testing.T) {
 		{"no such attempt", missing, Fail, "attempt 7"},
 		{"409 from its own first try", run(call("c1", try(0, "connection_reset+"), try(s, "409"))), Fail, "definitely failed (status 409), but attempt 1"},
 		{"409 while at work", run(call("c1", try(0, "connection_reset+"), try(s, "409", func(a *history.Attempt) { a.InFlight = true }))), Pass, ""},
+		{"412 claims nothing", run(call("c1", try(0, "503+"), try(s, "412"))), Pass, ""},
 		{"503 claims nothing", run(call("c1", try(0, "connection_reset+"), try(s, "503"))), Pass, ""},
 		{"429 claims nothing", run(call("c1", try(0, "connection_reset+"), try(s, "429"))), Pass, ""},
 		{"the answer lied of itself", run(call("c1", try(0, "400+"))), Pass, "the server answered 400 although attempt 1"},

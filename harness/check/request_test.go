@@ -41,6 +41,7 @@ func TestBodyIntact(t *testing.T) {
 	broken := func(n int) func(*history.Attempt) {
 		return func(a *history.Attempt) { a.BodyBroken, a.BodyLen, a.BodyHash, a.Delivered = true, n, "x", false }
 	}
+	unread := func(a *history.Attempt) { a.BodyUnread, a.BodyLen, a.BodyHash = true, 3, "" }
 	second := func(mods ...func(*history.Attempt)) *history.History {
 		return run(call("c1", try(0, "503"), try(s, "ok", mods...)))
 	}
@@ -60,7 +61,9 @@ func TestBodyIntact(t *testing.T) {
 		{"cancelled while sending", cut, Pass, "as the client went away"},
 		{"nothing came whole", only, Unknown, "no attempt was received whole"},
 		{"nothing came", run(call("c1")), Skipped, ""},
-		{"not looked at", second(body("", 0), func(a *history.Attempt) { a.Unread = true }), Pass, "1 attempt"},
+		{"left unread by its fault", run(call("c1", try(0, "503", unread), try(s, "ok"))), Pass, "1 attempt"},
+		{"left unread, and then lost", run(call("c1", try(0, "503", unread), try(s, "ok", body("", 0)))), Fail, "attempt 2 came without its body"},
+		{"nothing was read", run(call("c1", try(0, "503", unread))), Skipped, "its fault came first"},
 		{"redirected to GET", redirected, Pass, "1 attempt"},
 	})
 }

@@ -24,7 +24,13 @@ func (s *Server) admit(c *call, a *history.Attempt, x *faults.Exchange, body []b
 		x.Commit = nothing
 		return nothing
 	}
-	x.Reply = jsonReply(s.goodStatus(x.R.Method), reply{Call: c.rec.ID, OK: true})
+	if !s.authorized(x.R) {
+		x.Reply = jsonReply(http.StatusUnauthorized, reply{Call: c.rec.ID, Error: "the token is not valid"})
+		x.Reply.Header.Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+		x.Commit = nothing
+		return nothing
+	}
+	x.Reply = c.goodReply(s.goodStatus(x.R.Method), 0)
 	if history.SafeMethod(x.R.Method) {
 		x.Commit = nothing
 		x.Store = func(faults.Reply) {}
@@ -40,7 +46,7 @@ func (s *Server) admit(c *call, a *history.Attempt, x *faults.Exchange, body []b
 		x.Commit = func() {
 			if !done {
 				done = true
-				x.Reply = s.commit(c, a, x, body)
+				x.Reply = s.commit(c, a, x)
 			}
 		}
 		x.Store = func(faults.Reply) {}
@@ -63,7 +69,7 @@ func (s *Server) admit(c *call, a *history.Attempt, x *faults.Exchange, body []b
 		if s.outcomeKnown(e) {
 			return
 		}
-		x.Reply = s.commit(c, a, x, body)
+		x.Reply = s.commit(c, a, x)
 		s.store(e, x.Reply)
 	}
 	x.Store = func(r faults.Reply) {
@@ -142,7 +148,7 @@ func (s *Server) goodStatus(method string) int {
 }
 
 // commit makes one effect real and returns the reply that tells of it.
-func (s *Server) commit(c *call, a *history.Attempt, x *faults.Exchange, body []byte) faults.Reply {
+func (s *Server) commit(c *call, a *history.Attempt, x *faults.Exchange) faults.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := len(s.ledger) + 1
@@ -150,10 +156,8 @@ func (s *Server) commit(c *call, a *history.Attempt, x *faults.Exchange, body []
 		N: n, At: s.now(), Call: c.rec.ID, Attempt: a.N, Method: x.R.Method, Resource: c.rec.Resource,
 		Key: a.Key, Conn: a.Conn, Late: x.R.Context().Err() != nil || a.Phase == string(faults.CommitLate),
 	}
-	if len(body) > 0 {
-		e.Value = Hash(body)
-	}
+	e.Value = a.BodyHash // received notes it before anything can commit
 	s.ledger = append(s.ledger, e)
 	a.Effect = n
-	return jsonReply(s.goodStatus(x.R.Method), reply{Call: c.rec.ID, OK: true, Effect: n})
+	return c.goodReply(s.goodStatus(x.R.Method), n)
 }

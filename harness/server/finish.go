@@ -14,6 +14,7 @@ func (s *Server) Record(h *history.History) {
 	defer s.mu.Unlock()
 	h.AttemptCap = s.cfg.AttemptCap
 	h.KeyMode = string(s.cfg.Keys)
+	h.Refreshes = s.tokens
 	h.KeyExpiry = s.cfg.Expiry
 	h.Calls = make([]*history.Call, 0, len(s.order))
 	for _, c := range s.order {

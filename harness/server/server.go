@@ -5,11 +5,13 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +38,7 @@ type Config struct {
 	Seed       uint64
 	Start      time.Time // instant zero of the run
 	Keys       scenarios.KeyMode
+	Token      scenarios.TokenMode
 	Profile    scenarios.Profile // by which book keys are kept; "": plain
 	Expiry     time.Duration     // how long a key is kept; 0: as the profile has it
 	AttemptCap int               // attempts per call after which the server answers no more; 0: 64
@@ -68,8 +71,10 @@ type Server struct {
 	accounts map[string]*history.Account
 	findings []history.Finding
 	unfound  map[string]bool
-	late     int           // attempts whose late commit is still to come
-	lateIdle chan struct{} // closed while late is 0
+	quotas   map[string]*window // by route and fault
+	tokens   int                // requests for a token
+	late     int                // attempts whose late commit is still to come
+	lateIdle chan struct{}      // closed while late is 0
 }
 
 // call is what the server keeps of one call.
@@ -78,6 +83,7 @@ type call struct {
 	schedule faults.Schedule
 	route    string
 	header   http.Header // fields set by the application
+	good     []byte      // the beginning of its good reply
 	capped   func()
 }
 
@@ -104,6 +110,7 @@ func New(cfg Config) *Server {
 		keys:     newKeyStore(cfg.Expiry, cfg.MaxKeys, cfg.MaxKeyBytes),
 		accounts: map[string]*history.Account{},
 		unfound:  map[string]bool{},
+		quotas:   map[string]*window{},
 	}
 	if cfg.Protocol == faults.HTTP2 {
 		s.frames = newFrames(s)
@@ -131,8 +138,10 @@ type Registration struct {
 func (s *Server) Register(regs ...Registration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ledger = slices.Grow(s.ledger, len(regs)) // most calls have an effect
 	for _, r := range regs {
 		c := &call{rec: r.Call, schedule: r.Schedule, route: r.Route, header: r.Header, capped: r.Capped}
+		c.good = bytes.TrimSuffix(jsonReply(http.StatusOK, reply{Call: r.Call.ID, OK: true}).Body, []byte("}\n"))
 		s.calls[r.Call.Path] = c
 		s.order = append(s.order, c)
 		planned, endless := r.Schedule.Planned()
@@ -145,9 +154,11 @@ func (s *Server) Register(regs ...Registration) {
 			s.account(planned[len(planned)-1]).Planned = -1
 		}
 		for _, st := range r.Schedule.Storms {
-			s.account(st.Fault).Planned = -1
+			if st.Meets(r.Route) {
+				s.account(st.Fault).Planned = -1
+			}
 		}
-		if r.Schedule.Draw != nil {
+		if d := r.Schedule.Draw; d != nil && d.P > 0 && d.Meets(r.Route) {
 			for _, f := range r.Schedule.Draw.Faults {
 				s.account(f).Planned = -1
 			}
@@ -253,25 +264,32 @@ func (s *Server) connContext(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &connInfo{n: int(s.conns.Add(1))})
 }
 
-// find returns the call that a path belongs to.
+// find returns the call that a path belongs to: its own, or the one that a redirect leads to.
 func (s *Server) find(path string) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.calls[path]
+	if c := s.calls[path]; c != nil {
+		return c
+	}
+	base, ok := strings.CutSuffix(path, faults.OtherPath)
+	if !ok {
+		return nil
+	}
+	return s.calls[base]
 }
 
 // unmatched answers a request that belongs to no call, so that nobody takes it for a network error.
-func (s *Server) unmatched(x *faults.Exchange) {
+func (s *Server) unmatched(w http.ResponseWriter, stream faults.Stream, r *http.Request) {
 	s.mu.Lock()
-	what := x.R.Method + " " + x.R.URL.Path
-	near := s.nearestPath(x.R.URL.Path)
+	what := r.Method + " " + r.URL.Path
+	near := s.nearestPath(r.URL.Path)
 	if !s.unfound[what] && len(s.unfound) < 100 {
 		s.unfound[what] = true
 		s.findings = append(s.findings, history.Finding{Kind: history.FindingUnmatched,
 			Text: "no route of the scenario matches " + what + "; the nearest is " + near})
 	}
 	s.mu.Unlock()
-	say(x, faults.Reply{
+	s.say(w, stream, r, faults.Reply{
 		Status: http.StatusNotFound,
 		Header: http.Header{UnmatchedHeader: {"true"}, "Content-Type": {"text/plain; charset=utf-8"}},
 		Body:   []byte("retrychaos: no route of the scenario matches " + what + "; the nearest is " + near + "\n"),

@@ -110,6 +110,9 @@ func (v *validator) fault(s *Scenario, path string, f *faults.Fault) {
 
 // secure refuses faults of TLS where the server speaks none.
 func (v *validator) secure(s *Scenario) {
+	if s.Server.TLS && s.Server.Protocol == faults.HTTP2 {
+		v.add("server.tls", "h2 is spoken without TLS here, by prior knowledge: take tls or protocol out")
+	}
 	if s.Server.TLS {
 		return
 	}

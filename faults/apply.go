@@ -36,6 +36,9 @@ func Apply(x *Exchange, f Fault) error {
 	if !ok {
 		return fmt.Errorf("faults: unknown fault %q", f.Name)
 	}
+	if e.Level == LevelConnection {
+		return fmt.Errorf("faults: %s strikes before there is a request: it takes a Dialer", f.Name)
+	}
 	f = f.filled()
 	if !slices.Contains(e.Phases, f.Phase) {
 		return fmt.Errorf("faults: %s cannot strike at %s", f.Name, f.Phase)

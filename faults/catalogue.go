@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -21,8 +22,12 @@ type Entry struct {
 	Where     string   `json:"where"` // where it gets it: one of the Where constants
 	Example   string   `json:"example"`
 	// BeforeBody: it strikes before the server has read the request's body; see Exchange.Receive.
-	BeforeBody bool `json:"before_body,omitempty"`
+	BeforeBody bool  `json:"before_body,omitempty"`
+	Level      Level `json:"level,omitempty"` // at which stage it strikes
+	TLS        bool  `json:"tls,omitempty"`   // only where the server speaks TLS
 
+	// dial is the effect of an entry of LevelConnection, in place of deliver; see Dialer.
+	dial func(d *dialling) (net.Conn, error)
 	// deliver does the wire effect and nothing else; Apply does the commit around it.
 	deliver func(d *delivery) error
 	// run replaces deliver where the effect is inseparable from the commit (latency).
@@ -49,11 +54,32 @@ const (
 
 const http11 = "http/1.1"
 
+// Level is the stage of an exchange at which a fault strikes.
+type Level string
+
+const (
+	// LevelRequest strikes an attempt whose request has reached the server; see Apply.
+	LevelRequest Level = ""
+	// LevelConnection strikes while the connection for an attempt is made, so that no request of it ever
+	// reaches the server; see Dialer. An attempt on a connection that exists already cannot meet it.
+	LevelConnection Level = "connection"
+)
+
 // Catalogue returns every entry: no failure first, then by how far the exchange gets before it breaks. The
 // slice is the caller's own.
 func Catalogue() []Entry {
 	return []Entry{
 		latency(),
+		dnsNotFound(),
+		dnsTemporary(),
+		connectRefused(),
+		acceptHang(),
+		closeAtAccept(),
+		tlsHandshakeFailure(),
+		tlsVersionRefused(),
+		tlsHandshakeHang(),
+		tlsCloseInHandshake(),
+		tlsBadCertificate(),
 		slowRead(),
 		partialRequest(),
 		earlyResponse(),

@@ -2,8 +2,9 @@
 // is put on the wire, the schedules that say which attempt it hits, and the short text form.
 //
 // A fault is trigger × commit phase × wire effect. The wire effects are the entries of [Catalogue], one file
-// each; [Apply] does the commit around them; [Schedule] is the trigger. A new effect is an entry in a file of
-// its own, its line in Catalogue and its proof in the table of wire_test.go, without which the tests fail.
+// each; [Apply] does the commit around them, and [Dialer] does those that strike before there is a request;
+// [Schedule] is the trigger. A new effect is an entry in a file of its own, its line in Catalogue and its proof
+// in the table of wire_test.go or dialer_test.go, without which the tests fail.
 //
 // The text form is what scenarios, flags, reports and reproduction lines use:
 //

@@ -367,3 +367,15 @@ func (f Fault) Blocks() bool {
 	e, ok := Lookup(f.Name)
 	return ok && e.blocks != nil && e.blocks(f.filled())
 }
+
+// Level returns the stage at which f strikes.
+func (f Fault) Level() Level {
+	e, _ := Lookup(f.Name)
+	return e.Level
+}
+
+// NeedsTLS reports whether f can strike only where the server speaks TLS.
+func (f Fault) NeedsTLS() bool {
+	e, _ := Lookup(f.Name)
+	return e.TLS
+}

@@ -66,6 +66,11 @@ func newRig(t *testing.T, n *world.Network, plan ...faults.Fault) (*rig, func())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveRig(t, n, l, plan...)
+}
+
+// serveRig is newRig on a listener of the test's own, which may speak TLS.
+func serveRig(t *testing.T, n *world.Network, l net.Listener, plan ...faults.Fault) (*rig, func()) {
 	r := &rig{t: t, net: n, addr: l.Addr().String(), start: time.Now(), closing: make(chan struct{}),
 		plan: plan, status: http.StatusOK, exact: n.Kind() == world.Virtual}
 	r.moved = sync.NewCond(&r.mu)

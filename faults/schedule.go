@@ -44,16 +44,26 @@ type Point struct {
 	Attempt  int           // from 1
 	At       time.Duration // since the start of the run
 	Reused   bool          // on a connection that has carried a request before
+	Dial     bool          // no request yet: the connection for the attempt is about to be made
 }
 
 // maxPlanned bounds what Planned writes down; no run has so many attempts of one call.
 const maxPlanned = 10_000
 
 // For returns the fault for one attempt: the sequence's, else the first storm's, else the draw's. A fault
-// that is restricted to another kind of connection leaves the attempt to the next of them. The answer
-// depends on p alone, never on what was asked before. It is for this one attempt: its Times is 0, as in
-// Planned.
+// that is restricted to another kind of connection leaves the attempt to the next of them, and so does one
+// of LevelConnection where the attempt has come without a dial. At a dial the answer is a fault of that
+// level or ok: whatever else is planned strikes when the request arrives. The answer depends on p alone,
+// never on what was asked before. It is for this one attempt: its Times is 0, as in Planned.
 func (s Schedule) For(p Point) Fault {
+	f := s.chosen(p)
+	if p.Dial && f.Level() != LevelConnection {
+		return Fault{Name: OK}
+	}
+	return f
+}
+
+func (s Schedule) chosen(p Point) Fault {
 	if f := s.sequence(p.Attempt); f.strikes(p) {
 		f.Times = 0
 		return f
@@ -79,6 +89,8 @@ func (s Schedule) For(p Point) Fault {
 func (f Fault) strikes(p Point) bool {
 	switch {
 	case f.IsOK():
+		return false
+	case f.Level() == LevelConnection && !p.Dial:
 		return false
 	case f.On == Fresh:
 		return !p.Reused

@@ -122,25 +122,32 @@ func (p proof) fault(t *testing.T, phase faults.Phase) faults.Fault {
 // TestWireProofsCoverCatalogue fails where the catalogue has an effect that no proof shows, and where a proof
 // shows what the catalogue does not have.
 func TestWireProofsCoverCatalogue(t *testing.T) {
-	var listed, proven []string
+	var listed []string
 	for _, e := range faults.Catalogue() {
 		for _, f := range e.Combinations() {
 			listed = append(listed, key(f))
 		}
 	}
-	for _, p := range proofs() {
-		for _, phase := range p.phases {
-			proven = append(proven, key(p.fault(t, phase)))
-		}
-	}
+	proven := provenKeys(t)
 	slices.Sort(listed)
-	slices.Sort(proven)
 	if !slices.Equal(listed, proven) {
 		t.Errorf("listed and proven differ\nlisted: %q\nproven: %q", listed, proven)
 	}
 	if len(slices.Compact(listed)) != len(proven) {
 		t.Error("a combination is listed twice")
 	}
+}
+
+// provenKeys are the combinations that have a proof, sorted.
+func provenKeys(t *testing.T) []string {
+	keys := dialKeys(t)
+	for _, p := range proofs() {
+		for _, phase := range p.phases {
+			keys = append(keys, key(p.fault(t, phase)))
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // TestListedCombinationsAreProven holds what the command line lists, as its users see it, against the proofs.
@@ -153,19 +160,14 @@ func TestListedCombinationsAreProven(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &items); err != nil {
 		t.Fatal(err)
 	}
-	var listed, proven []string
+	var listed []string
 	for _, i := range items {
 		for _, text := range i.Combinations {
 			listed = append(listed, key(parse(t, text)))
 		}
 	}
-	for _, p := range proofs() {
-		for _, phase := range p.phases {
-			proven = append(proven, key(p.fault(t, phase)))
-		}
-	}
+	proven := provenKeys(t)
 	slices.Sort(listed)
-	slices.Sort(proven)
 	if !slices.Equal(listed, proven) {
 		t.Errorf("listed and proven differ\nlisted: %q\nproven: %q", listed, proven)
 	}

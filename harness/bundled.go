@@ -26,7 +26,11 @@ func Bundled(name string, p retry.Policy) Client {
 		Version:  "bundled",
 		Declared: declared(p),
 		New: func(env Env) (Caller, error) {
-			c, err := retry.NewClient(p, retry.WithTransport(env.Transport), retry.WithRand(rand.NewPCG(env.Seed, 0)))
+			options := []retry.Option{retry.WithTransport(env.Transport), retry.WithRand(rand.NewPCG(env.Seed, 0))}
+			if env.Refresh != nil {
+				options = append(options, retry.WithTokenRefresh(env.Refresh))
+			}
+			c, err := retry.NewClient(p, options...)
 			if err != nil {
 				return nil, err
 			}

@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -19,6 +20,8 @@ type Client struct {
 	// New makes an instance for one run, or for one call of a fleet. If the Caller is an io.Closer it is
 	// closed when its calls are over.
 	New func(env Env) (Caller, error)
+
+	trusts bool // a process that is told which certificate authority to trust
 }
 
 // A Caller performs calls. It must be safe for concurrent use unless every scenario that it meets is a
@@ -48,6 +51,11 @@ type Env struct {
 	// with another token: "Authorization: Bearer " and the token. It is nil where the scenario has no tokens;
 	// calls then carry none. The call's header starts with a token that has expired.
 	Refresh func(ctx context.Context) (string, error)
+	// TLS trusts the server, for clients that build their own transport; nil where it speaks no TLS.
+	TLS *tls.Config
+	// CA is the certificate of the authority that TLS trusts, in PEM; nil where the server speaks no TLS, but for
+	// a command that has asked for it.
+	CA []byte
 	// Seed is for clients whose randomness can be seeded; it differs from instance to instance.
 	Seed uint64
 	// Finding tells of something that is wrong with the test and not with the client, such as a request to

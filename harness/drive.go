@@ -82,10 +82,15 @@ func (d *drive) run(net *world.Network) {
 		d.finding(history.FindingHarness, "listening: %v", err)
 		return
 	}
+	dial, l, err := d.newDialer(net, srv, rec, l)
+	if err != nil {
+		d.finding(history.FindingHarness, "%v", err)
+		return
+	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 
-	fleet := &fleet{client: d.client, net: net, rec: rec, baseURL: "http://" + l.Addr().String(), seed: d.seed,
+	fleet := &fleet{client: d.client, dial: dial, rec: rec, baseURL: dial.baseURL(d.client.Declared.Process), seed: d.seed,
 		finding: func(kind, text string) { d.finding(kind, "%s", text) },
 		warm:    d.scenario.Connection == faults.Reused,
 		tokens:  d.scenario.Server.Token != scenarios.TokenNone}
@@ -109,6 +114,7 @@ func (d *drive) run(net *world.Network) {
 		d.leaks.Conns = net.Open()
 	}
 	d.mu.Unlock()
+	_ = dial.close()
 	_ = srv.Close()
 	if err := <-served; err != nil {
 		d.finding(history.FindingHarness, "serving: %v", err)
@@ -177,6 +183,7 @@ func (d *drive) call(j *job) {
 		defer timer.Stop()
 	}
 	d.rec.begin(j.id, g.Deadline, g.CancelAfter)
+	ctx = context.WithValue(ctx, callKey{}, j.dial)
 	d.rec.finish(j.id, perform(ctx, j.caller, j.call))
 }
 
@@ -213,7 +220,7 @@ func (d *drive) history() *history.History {
 // fleet makes the client instances of a run and closes them.
 type fleet struct {
 	client  Client
-	net     *world.Network
+	dial    *dialer
 	rec     *recorder
 	baseURL string
 	seed    uint64
@@ -246,7 +253,8 @@ func (f *fleet) assign(j *job) error {
 
 func (f *fleet) instance() (Caller, error) {
 	base := &http.Transport{
-		DialContext:           f.net.DialContext,
+		DialContext:           f.dial.DialContext,
+		TLSClientConfig:       f.dial.tls.Clone(),
 		MaxIdleConns:          100,
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
@@ -254,11 +262,13 @@ func (f *fleet) instance() (Caller, error) {
 	}
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++
-	env := Env{
-		Transport: t, DialContext: f.net.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances), Finding: f.finding,
-	}
+	env := Env{Transport: t, DialContext: f.dial.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances),
+		TLS: f.dial.tls.Clone(), Finding: f.finding}
 	if f.tokens {
 		env.Refresh = refresher(t, f.baseURL)
+	}
+	if f.dial.ca != nil {
+		env.CA = f.dial.ca.PEM()
 	}
 	c, err := f.client.New(env)
 	if err != nil {
@@ -278,7 +288,11 @@ func (f *fleet) instance() (Caller, error) {
 
 // warmUp leaves one idle connection in the transport's pool.
 func (f *fleet) warmUp(t *tripper) error {
-	resp, err := (&http.Client{Transport: t}).Get(f.baseURL + server.WarmPath)
+	req, err := http.NewRequestWithContext(context.WithValue(context.Background(), warmKey{}, true), http.MethodGet, f.baseURL+server.WarmPath, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := (&http.Client{Transport: t}).Do(req)
 	if err != nil {
 		return fmt.Errorf("warming a connection: %w", err)
 	}

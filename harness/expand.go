@@ -22,6 +22,7 @@ type job struct {
 	group  scenarios.Group
 	offset time.Duration // from the start of the run, or from the end of the group that it waits for
 	call   Call
+	dial   server.Dial
 	caller Caller
 
 	mu      sync.Mutex
@@ -73,7 +74,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 		for i := range g.Count {
 			id := "c" + strconv.Itoa(len(jobs)+1)
 			path := strings.ReplaceAll(g.Path, "{call}", id)
-			j := &job{id: id, group: g, offset: g.Start + time.Duration(i)*g.Every, call: Call{
+			j := &job{id: id, group: g, dial: server.Dial{Path: path, Method: g.Method}, offset: g.Start + time.Duration(i)*g.Every, call: Call{
 				ID: id, Method: g.Method, URL: path, Header: header(g), KeyHonoured: g.Key && !g.KeyUntrusted,
 				KeyText: strings.ReplaceAll(g.KeyText, "{call}", id), Idempotent: g.Idempotent,
 			}}

@@ -152,6 +152,12 @@ func unfit(c Client, s scenarios.Scenario, w world.Kind) string {
 	if w != world.Loopback {
 		return "a process cannot enter the virtual world"
 	}
+	if s.Meets(faults.LevelConnection) {
+		return "the dials of a process cannot be broken from outside"
+	}
+	if s.Server.TLS && !c.trusts {
+		return "the command has no {cacert} to trust the server by"
+	}
 	if s.Connection == faults.Reused {
 		return "the connections of a process cannot be warmed from outside"
 	}

@@ -23,6 +23,9 @@ func Req() harness.Client {
 			c := req.C().SetCommonRetryCount(reqRetries).SetLogger(nil)
 			c.GetTransport().SetDial(env.DialContext)
 			c.GetTransport().SetProxy(nil)
+			if env.TLS != nil {
+				c.SetTLSClientConfig(env.TLS)
+			}
 			return &reqClient{c}, nil
 		},
 	}

@@ -54,14 +54,18 @@ type Decision struct {
 	Category Category
 	Outcome  Outcome
 	Reason   string // for people; not stable
+
+	Throttled bool // the server limits the rate: 429
+	Timeout   bool // the failure is a timeout
+	Offline   bool // no connection: no route, no answer from DNS, or refused
 }
 
-// String returns all three parts, such as "status, unknown: 500 Internal Server Error".
+// String returns category, outcome and reason, such as "status, unknown: 500 Internal Server Error".
 func (d Decision) String() string {
 	return fmt.Sprintf("%s, %s: %s", d.Category, d.Outcome, d.Reason)
 }
 
-// LogValue makes a Decision a group of its parts in log/slog.
+// LogValue makes a Decision a group of the same parts in log/slog.
 func (d Decision) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("category", string(d.Category)),
@@ -89,14 +93,19 @@ func Classify(resp *http.Response, err error, wire Wire) Decision {
 		return classifyStatus(resp.StatusCode, resp.Header)
 	}
 	if err == nil {
-		return Decision{CategorySuccess, Final, "no error"}
+		return Decision{Category: CategorySuccess, Outcome: Final, Reason: "no error"}
 	}
-	return classifyError(err, wire)
+	d := classifyError(err, wire)
+	if d.Category == CategoryTransport {
+		d.Timeout = isTimeout(err)
+		d.Offline = d.Outcome == NotProcessed && offline(err)
+	}
+	return d
 }
 
 // classifyStatus goes by RFC 9110 §15, RFC 6585 and RFC 8470.
 func classifyStatus(code int, h http.Header) Decision {
-	d := Decision{CategoryStatus, Final, fmt.Sprintf("%d %s", code, http.StatusText(code))}
+	d := Decision{Category: CategoryStatus, Outcome: Final, Reason: fmt.Sprintf("%d %s", code, http.StatusText(code))}
 	switch {
 	case code < 400:
 		d.Category = CategorySuccess
@@ -108,6 +117,7 @@ func classifyStatus(code int, h http.Header) Decision {
 		code == http.StatusTooEarly,        // refused unread, for fear of a replay
 		code == http.StatusTooManyRequests: // refused by a rate limit
 		d.Outcome = NotProcessed
+		d.Throttled = code == http.StatusTooManyRequests
 	case code == http.StatusRequestEntityTooLarge:
 		// Temporary, if the server says when to try again (RFC 9110 §15.5.14).
 		if _, ok := ParseRetryAfter(h, time.Now()); ok {
@@ -124,62 +134,66 @@ func classifyStatus(code int, h http.Header) Decision {
 func classifyError(err error, wire Wire) Decision {
 	// What this package itself has to say.
 	if d, ok := errors.AsType[*outcomeError](err); ok {
-		return Decision{CategoryUnknown, d.outcome, "the operation says so"}
+		return Decision{Category: CategoryUnknown, Outcome: d.outcome, Reason: "the operation says so"}
 	}
 	if _, ok := errors.AsType[*DecodeError](err); ok {
-		return Decision{CategoryDecoding, Final, "the response cannot be decoded"}
+		return Decision{Category: CategoryDecoding, Outcome: Final, Reason: "the response cannot be decoded"}
 	}
 	if e, ok := errors.AsType[*Error](err); ok && !is[*BodyError](e.Stop) {
 		// RFC 9110 §9.2.2: do not automatically retry a failed automatic
 		// retry. Layers that did would multiply. A layer below that lacked
 		// the body has not retried, though.
-		return Decision{CategoryUnknown, Final, "has been retried already"}
+		return Decision{Category: CategoryUnknown, Outcome: Final, Reason: "has been retried already"}
 	}
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		return classifyStatus(status.StatusCode, status.Header)
 	}
 
 	if errors.Is(err, context.Canceled) {
-		return Decision{CategoryCanceled, Final, "canceled"}
+		return Decision{Category: CategoryCanceled, Outcome: Final, Reason: "canceled"}
 	}
 	if is[*readError](err) {
 		// The header had arrived, so nothing below applies that could say
 		// that the request was not processed.
 		if reason, ok := broken(err); ok {
-			return Decision{CategoryTransport, Unknown, reason + " within the response"}
+			return Decision{Category: CategoryTransport, Outcome: Unknown, Reason: reason + " within the response"}
 		}
-		return Decision{CategoryInvalidResponse, Unknown, "the response's body is not valid HTTP"}
+		return Decision{Category: CategoryInvalidResponse, Outcome: Unknown, Reason: "the response's body is not valid HTTP"}
 	}
 	if reason, ok := permanent(err); ok {
-		return Decision{CategoryTransport, Final, reason}
+		return Decision{Category: CategoryTransport, Outcome: Final, Reason: reason}
 	}
 	if reason, ok := unsent(err); ok && !wire.Written() {
-		return Decision{CategoryTransport, NotProcessed, reason}
+		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: reason}
 	}
 
 	if refused(err) {
-		return Decision{CategoryTransport, NotProcessed, "the server refused the stream unread"}
+		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: "the server refused the stream unread"}
 	}
 
 	reason, onTheWay := broken(err)
 	switch {
 	case onTheWay && wire.Known && !wire.Written():
-		return Decision{CategoryTransport, NotProcessed, reason + " before anything was sent"}
+		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: reason + " before anything was sent"}
 	case onTheWay:
-		return Decision{CategoryTransport, Unknown, reason}
+		return Decision{Category: CategoryTransport, Outcome: Unknown, Reason: reason}
 	case malformed(err) || wire.FirstByte:
 		// Bytes came back and the failure is not one of the connection: they
 		// were not HTTP.
-		return Decision{CategoryInvalidResponse, Unknown, "the response is not valid HTTP"}
+		return Decision{Category: CategoryInvalidResponse, Outcome: Unknown, Reason: "the response is not valid HTTP"}
 	case wire.Written():
 		// net/http has no type for a reused connection that closes before
 		// the response. That a request was written and no byte came back is
 		// all there is to know.
-		return Decision{CategoryTransport, Unknown, "the connection failed before a response"}
+		return Decision{Category: CategoryTransport, Outcome: Unknown, Reason: "the connection failed before a response"}
 	case wire.Known && wire.Reused:
-		return Decision{CategoryTransport, NotProcessed, "an idle connection had closed; nothing was sent"}
+		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: "an idle connection had closed; nothing was sent"}
+	case wire.Known && wire.Connected:
+		// Neither has it one for a connection that the server closes right
+		// after it was made.
+		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: "the connection closed before anything was sent"}
 	}
-	return Decision{CategoryUnknown, Final, "unknown error"}
+	return Decision{Category: CategoryUnknown, Outcome: Final, Reason: "unknown error"}
 }
 
 // permanent finds failures that say something about the configuration, or
@@ -229,6 +243,16 @@ func unsent(err error) (reason string, ok bool) {
 		return "connection refused", true
 	}
 	return "", false
+}
+
+// offline finds failures that may mean that the network is down.
+func offline(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.ENETDOWN, syscall.ECONNREFUSED} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return is[*net.DNSError](err)
 }
 
 // An http2StreamError has the shape of net/http's own, unexported type for a

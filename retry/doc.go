@@ -11,6 +11,11 @@ The zero [Policy] makes up to 4 attempts of at most 10 s each, with waits drawn
 at random from up to 1, 2 and 4 s. Every number can be set; print a policy to
 see what it comes to.
 
+Five uses have an example each: a request whose response you read yourself
+([Client.Do]), a POST with an idempotency key ([WithIdempotencyKey]), a response
+that is decoded ([Fetch]), code that wants an *http.Client ([NewTransport]), and
+an operation that is not HTTP ([Do]). [WithTokenRefresh] has one more.
+
 # What is repeated
 
 A failed attempt has one of three outcomes.
@@ -52,6 +57,29 @@ wait, and the random part comes on top. When the server asks for more than
 [Policy.MaxRetryAfter], or when the next attempt would come after the deadline,
 the call ends at once, with what there is: no one waits for nothing. The end of
 the context ends a wait, too.
+
+# The budget
+
+Retries of all calls of a client come out of one [Budget]: 100 at first, and then
+one for each ten calls that succeed. While a server answers nobody they come to an
+end, so that it gets the load that it would have without them, and can recover;
+back-off alone only spreads the load. A call that the budget refuses a retry
+ends at once with what there is, and [Explain] finds a [*BudgetError]. Clients of
+one server should share a bucket, by [WithBucket]. [Policy.Budget] chooses
+another budget: [GRPCBudget], [FinagleBudget], [RequestBudget], [AWSBudget] or
+[NoBudget].
+
+# Tokens that expire, networks that go away
+
+[WithTokenRefresh] answers a 401 by asking for a new token and sending the request
+once more. [WithConnectivity] waits for the network while it is down, instead of
+using up the attempts. Neither counts as a retry.
+
+# Hedging
+
+With [Policy.HedgeDelay] a call that only reads gets a second attempt when the
+first is slow, and the first good response wins. It is off by default, costs what
+a retry costs, and there is never one for a call that changes something.
 
 # What comes back
 

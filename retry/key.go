@@ -66,10 +66,10 @@ func Idempotent(ctx context.Context) context.Context {
 // keyFor returns the value of the key header that every attempt of the call
 // gets, or "" where the request stays as it is, and whether the call carries a
 // key that the server honours.
-func keyFor(req *http.Request, p Policy) (value string, honoured bool) {
+func keyFor(req *http.Request, p *Policy) (value string, honoured bool) {
 	o := optionsFrom(req.Context())
 	honoured = o.honoured || p.HonouredKeys
-	if req.Header.Get(p.KeyHeader) != "" {
+	if len(req.Header) > 0 && req.Header.Get(p.KeyHeader) != "" {
 		return "", honoured
 	}
 	if o.key == "" && !o.makeKey {

@@ -78,6 +78,7 @@ func TestClassify(t *testing.T) {
 		{"malformed, without a type", 0, errUnknown, answered, "invalid_response", "unknown"},
 		{"no type, written", 0, errUnknown, written, "transport", "unknown"},
 		{"no type, stale connection", 0, errUnknown, stale, "transport", "not_processed"},
+		{"no type, closed before anything was sent", 0, errUnknown, retry.Wire{Known: true, Hops: 1, Connected: true}, "transport", "not_processed"},
 		{"no type, nothing sent", 0, errUnknown, nothing, "unknown", "final"},
 		{"no type", 0, errUnknown, retry.Wire{}, "unknown", "final"},
 		{"text means nothing", 0, errors.New("connection reset by peer"), retry.Wire{}, "unknown", "final"},

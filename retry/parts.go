@@ -31,8 +31,10 @@ func (p Policy) WithDefaults() Policy { return p.withDefaults() }
 // Delay draws the wait before retry n of a call, 1 being the first. previous is
 // the wait before retry n−1, or 0, which DecorrelatedJitter goes by. floor is
 // what the server asked for by Retry-After, or 0: the wait is never less. p must
-// be valid. It may be called concurrently.
+// be valid. ThrottledDelay and WaitHeader are left to the caller. It may be called
+// concurrently.
 func (p Policy) Delay(n int, previous, floor time.Duration) time.Duration {
-	b := backoff{policy: p.withDefaults(), retry: max(n, 1) - 1, prev: previous}
-	return b.next(floor, globalRandom)
+	p = p.withDefaults()
+	b := backoff{policy: &p, retry: max(n, 1) - 1, prev: previous}
+	return b.next(floor, false, globalRandom)
 }

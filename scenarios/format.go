@@ -54,6 +54,7 @@ func formOf(s Scenario, name string) fileScenario {
 		f.Server.Profile = keyProfile(s.Server.Profile)
 	}
 	f.Server.Expiry = duration(s.Server.Expiry)
+	f.Server.TLS = s.Server.TLS
 	for _, w := range s.Worlds {
 		f.Worlds = append(f.Worlds, world(w))
 	}

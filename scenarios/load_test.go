@@ -60,6 +60,12 @@ func TestLoadRefuses(t *testing.T) {
 			":10:42: want a text, and YAML takes 7 for the number 7: put it in quotes",
 			`:10:55: the duration 30 has no unit; did you mean "30s"?`}},
 		{"no value", file("    faults:"), []string{":7:12: there is no value: give one or take the line out"}},
+		{"a fault of TLS where there is none", file("    faults: [ok, tls_handshake_hang]"), []string{
+			`:7:18: "tls_handshake_hang" breaks a TLS handshake, and this server makes none: set server: {tls: true}`}},
+		{"a refused connection after the commit", file("    faults: [connect_refused@after_commit]"), []string{
+			`:7:30: connect_refused cannot strike at after_commit; did you mean "before_commit"?`}},
+		{"a refused connection on a reused one", file(`    faults: ["connect_refused on=reused"]`), []string{
+			":7:34: connect_refused strikes while a connection is made: an attempt on a reused one cannot meet it"}},
 		{"unknown fault, plain", file("    faults: [ok, latncy]"), []string{`:7:18: unknown fault "latncy"; did you mean "latency"?`}},
 		{"unknown fault, double quotes", file(`    faults: ["503", "hang@afer_commit"]`),
 			[]string{`:7:27: unknown phase "afer_commit" (one of: before_commit, after_commit, commit_late); did you mean "after_commit"?`}},
@@ -80,7 +86,7 @@ func TestLoadRefuses(t *testing.T) {
 			`:7:14: unknown world "virtal"; want virtual or loopback; did you mean "virtual"?`,
 			`:9:20: unknown key mode "honor"; want honour, ignore or require; did you mean "honour"?`,
 			`:10:17: unknown connection "resued"; want fresh or reused; did you mean "reused"?`,
-			`:11:21: unknown trait "decodin"; want canceled, deadline, decoding, eof, not_sent, refused, reset, timeout or unexpected_eof; did you mean "decoding"?`}},
+			`:11:21: unknown trait "decodin"; want canceled, certificate, deadline, decoding, dns, eof, not_sent, refused, reset, timeout, tls or unexpected_eof; did you mean "decoding"?`}},
 		{"how the server keeps keys", file("    server: {keys: require, profile: stirpe, expiry: -1s}"), []string{
 			`:7:38: unknown profile "stirpe"; want plain, ietf or stripe; did you mean "stripe"?`,
 			":7:54: the duration -1s is negative"}},

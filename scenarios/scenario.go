@@ -5,6 +5,7 @@ package scenarios
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/retrychaos/retrychaos/faults"
@@ -128,6 +129,7 @@ type Server struct {
 	// Expiry is how long a key is kept, from its first request on. 0: as the profile has it.
 	Expiry time.Duration
 	Token  TokenMode
+	TLS    bool // speaks HTTPS, with a certificate made for the run, which clients are told to trust
 }
 
 // Expect is what the author expects of any good client, beyond the checks. Nil means no expectation.
@@ -149,6 +151,15 @@ func (s *Scenario) Family() string {
 		}
 	}
 	return s.Name
+}
+
+// Meets reports whether the scenario has a fault that strikes at that stage.
+func (s *Scenario) Meets(l faults.Level) bool {
+	here := func(f faults.Fault) bool { return !f.IsOK() && f.Level() == l }
+	return slices.ContainsFunc(s.Faults, here) ||
+		slices.ContainsFunc(s.Calls, func(g Group) bool { return slices.ContainsFunc(g.Faults, here) }) ||
+		slices.ContainsFunc(s.Storms, func(st faults.Storm) bool { return here(st.Fault) }) ||
+		s.Draw != nil && slices.ContainsFunc(s.Draw.Faults, here)
 }
 
 // RunsIn reports whether the scenario can run in w.

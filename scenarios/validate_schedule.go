@@ -48,6 +48,7 @@ func (v *validator) schedule(s *Scenario) {
 			}
 		}
 	}
+	v.secure(s)
 	if s.Draw == nil {
 		return
 	}
@@ -106,6 +107,33 @@ func (v *validator) fault(path string, f *faults.Fault) {
 		return
 	}
 	v.add(path, "%s", err)
+}
+
+// secure refuses faults of TLS where the server speaks none.
+func (v *validator) secure(s *Scenario) {
+	if s.Server.TLS {
+		return
+	}
+	look := func(path string, f faults.Fault) {
+		if f.NeedsTLS() {
+			v.add(path, "%q breaks a TLS handshake, and this server makes none: set server: {tls: true}", clip(f.String()))
+		}
+	}
+	list := func(path string, list []faults.Fault) {
+		for i, f := range list {
+			look(fmt.Sprintf("%s[%d]", path, i), f)
+		}
+	}
+	list("faults", s.Faults)
+	for i := range s.Calls {
+		list(fmt.Sprintf("calls[%d].faults", i), s.Calls[i].Faults)
+	}
+	for i := range s.Storms {
+		look(fmt.Sprintf("storms[%d].fault", i), s.Storms[i].Fault)
+	}
+	if s.Draw != nil {
+		list("draw.faults", s.Draw.Faults)
+	}
 }
 
 func (v *validator) noTimes(path string, f faults.Fault) {

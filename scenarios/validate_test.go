@@ -75,6 +75,11 @@ func TestValidateRefusesLiterals(t *testing.T) {
 			s.Storms = []faults.Storm{{To: time.Second, Fault: faults.Fault{Name: "status", Status: 500, Stored: true}}}
 			s.Server.Keys = Ignore
 		}, "storms[0].fault: stored=true says that the answer is kept"},
+		{func(s *Scenario) { s.Draw = &faults.Draw{P: 1, Faults: []faults.Fault{{Name: "tls_bad_certificate"}}} }, "draw.faults[0]: "},
+		{func(s *Scenario) {
+			s.Storms = []faults.Storm{{To: 1, Fault: faults.Fault{Name: "tls_handshake_failure"}}}
+		}, "storms[0].fault: "},
+		{func(s *Scenario) { s.Calls[0].Faults = []faults.Fault{{Name: "tls_version_refused"}} }, "calls[0].faults[0]: "},
 		{func(s *Scenario) { s.Connection = "new" }, `connection: unknown connection "new"`},
 		{func(s *Scenario) { s.Draw = &faults.Draw{P: 0.5} }, "draw.faults: a draw needs faults to draw from"},
 		{func(s *Scenario) { s.Expect.Trait = "sadness" }, `expect.error: unknown trait "sadness"`},

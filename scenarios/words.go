@@ -31,7 +31,8 @@ func RuleIDs() []string {
 // error that a caller gets.
 func Traits() []string {
 	return []string{
-		"canceled", "deadline", "decoding", "eof", "not_sent", "refused", "reset", "timeout", "unexpected_eof",
+		"canceled", "certificate", "deadline", "decoding", "dns", "eof", "not_sent", "refused", "reset", "timeout", "tls",
+		"unexpected_eof",
 	}
 }
 

@@ -30,7 +30,7 @@ func judgeBounded(h *history.History) Verdict {
 	most, hidden := 0, 0
 	limit := h.Declared.MaxAttempts
 	for _, c := range h.Calls {
-		n := max(len(c.Attempts), len(c.Trips))
+		n := max(len(c.Made()), len(c.Trips))
 		hid := c.HiddenAttempts()
 		hidden += hid
 		most = max(most, n)

@@ -28,6 +28,9 @@ func judgeBodyIntact(h *history.History) Verdict {
 	whole, unread := 0, 0
 	for _, c := range h.Calls {
 		for _, a := range c.Attempts {
+			if a.Connection {
+				continue // no request arrived
+			}
 			if len(a.HeaderDiff) > 0 {
 				bad.add(c, 5, "call %s: attempt %d lacks or alters what the application set: %s", c.ID, a.N, strings.Join(a.HeaderDiff, ", "))
 			}

@@ -83,12 +83,13 @@ func shows(o history.Outcome) string {
 // counts returns the numbers of attempts that are true: on the wire, without those that net/http hid, and
 // by trips. One that had not arrived when the call was ended from outside may be counted as well.
 func counts(h *history.History, c *history.Call) []int {
-	out := []int{len(c.Attempts), len(c.Attempts) - c.HiddenAttempts()}
+	made := len(c.Made())
+	out := []int{made, made - c.HiddenAttempts()}
 	if len(c.Trips) > 0 {
 		out = append(out, len(c.Trips))
 	}
 	if stopped(h, c) {
-		out = append(out, len(c.Attempts)+1)
+		out = append(out, made+1)
 	}
 	// A redirect that is followed inside an attempt is none of its own; whether the request behind one is, the
 	// wire does not tell.
@@ -166,7 +167,19 @@ func broken(c *history.Call, a *history.Attempt) bool {
 		return has(history.TraitUnexpectedEOF, history.TraitEOF, history.TraitReset)
 	case "stall_body", "dribble", "bandwidth", "slow_close": // silence, and then perhaps an end
 		return has(history.TraitTimeout, history.TraitDeadline, history.TraitCanceled, history.TraitUnexpectedEOF, history.TraitEOF, history.TraitReset)
-	case "hang", "accept_hang", "latency":
+	case "connect_refused":
+		return has(history.TraitRefused)
+	case "dns_not_found", "dns_temporary":
+		return has(history.TraitDNS)
+	case "tls_bad_certificate":
+		return has(history.TraitCertificate)
+	case "tls_handshake_failure", "tls_version_refused":
+		return has(history.TraitTLS)
+	case "tls_close_in_handshake":
+		return has(history.TraitEOF, history.TraitUnexpectedEOF, history.TraitReset)
+	case "close_at_accept": // net/http has errors without a sentinel for an end that came before the request
+		return o.Error != "" && o.Status == 0 && !has(history.TraitCanceled, history.TraitDeadline, history.TraitTimeout)
+	case "hang", "accept_hang", "tls_handshake_hang", "latency":
 		return has(history.TraitTimeout, history.TraitDeadline, history.TraitCanceled, history.TraitUnexpectedEOF)
 	}
 	// What an unknown fault looks like is not known here: an error of its own is enough.

@@ -89,19 +89,25 @@ func retryable(a *history.Attempt) bool {
 		return false
 	}
 	switch a.FaultName {
-	case "connection_reset", "empty_response", "truncated_body":
+	case "connection_reset", "empty_response", "truncated_body", "close_at_accept":
 		return true
 	case "partial_request", "truncated_head", "broken_stream", "missing_final_chunk", "content_length_long", "interim":
 		// Of these some never end by themselves.
 		return a.Category == "transport" && !strings.Contains(a.Fault, "end=hang")
 	}
-	return false
+	return passing(a)
+}
+
+// passing reports whether a failed before there was a connection, in a way that may pass: whatever the method, a
+// repeat cannot do twice what was not done once.
+func passing(a *history.Attempt) bool {
+	return a.FaultName == "connect_refused" || a.FaultName == "dns_temporary"
 }
 
 // couldRecover reports whether one more attempt of a failed call was called for.
 func couldRecover(h *history.History, c *history.Call, allowed int) bool {
 	a := c.Last()
-	n := len(c.Attempts)
+	n := len(c.Made())
 	switch {
 	case a == nil || !c.Returned || c.Cancelled() || c.Outcome.Panic != "":
 		return false
@@ -109,7 +115,7 @@ func couldRecover(h *history.History, c *history.Call, allowed int) bool {
 		return false
 	case a.Stored || a.Replayed: // the key can have no other answer
 		return false
-	case !history.IdempotentMethod(c.Method) && !licensed(c, a) && !(c.MayRepeat && h.Declared.CanBeTold) && a.Status != 429:
+	case !history.IdempotentMethod(c.Method) && !licensed(c, a) && !(c.MayRepeat && h.Declared.CanBeTold) && a.Status != 429 && !passing(a):
 		return false
 	}
 	next := succeedsAt(c)

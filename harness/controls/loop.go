@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
@@ -129,11 +130,13 @@ func (c *client) receive(call harness.Call, resp *http.Response) (int, *failure)
 	return code, nil
 }
 
-// hopeless reports whether waiting cannot change the failure: the server is not who it should be.
+// hopeless reports whether waiting cannot change the failure: the server is not who it should be, or does not
+// exist.
 func hopeless(err error) bool {
 	var cert *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	return errors.As(err, &cert) || errors.As(err, &record)
+	var dns *net.DNSError
+	return errors.As(err, &cert) || errors.As(err, &record) || errors.As(err, &dns) && dns.IsNotFound
 }
 
 // nothing is an empty body that net/http does not know to be empty, and so cannot rewind.

@@ -116,6 +116,9 @@ const (
 	TraitUnexpectedEOF = "unexpected_eof" // io.ErrUnexpectedEOF
 	TraitDecoding      = "decoding"       // the body could not be decoded
 	TraitNotSent       = "not_sent"       // the client says that nothing was sent
+	TraitDNS           = "dns"            // *net.DNSError
+	TraitTLS           = "tls"            // a TLS alert, sent or received, or something that is no TLS
+	TraitCertificate   = "certificate"    // the server's certificate was not accepted
 )
 
 // Has reports whether the outcome's error shows the trait.
@@ -128,7 +131,7 @@ func (o Outcome) Has(trait string) bool {
 	return false
 }
 
-// An Attempt is one request for a call that reached the server: a wire attempt.
+// An Attempt is one request for a call that reached the server, or was refused on its way: a wire attempt.
 type Attempt struct {
 	N          int           `json:"n"` // from 1, in order of arrival
 	At         time.Duration `json:"at_ns"`
@@ -149,13 +152,20 @@ type Attempt struct {
 	Phase      string        `json:"phase,omitempty"`
 	Category   string        `json:"category,omitempty"`
 	Delivered  bool          `json:"delivered"`
-	Status     int           `json:"status,omitempty"`      // status put on the wire; 0: none
-	Closed     bool          `json:"closed,omitempty"`      // the server left its connection unfit for another request
-	Effect     int           `json:"effect,omitempty"`      // number of the effect that it committed; 0: none
-	Replayed   bool          `json:"replayed,omitempty"`    // answered from the idempotency store
-	Stored     bool          `json:"stored,omitempty"`      // its status is the application's own, and kept with its key
-	InFlight   bool          `json:"in_flight,omitempty"`   // refused with 409: an earlier one with this key was at work
-	RetryAfter []string      `json:"retry_after,omitempty"` // field lines sent
+	// Connection says that the fault struck while the connection was made, so that no request arrived: of the
+	// request nothing is known but what the base transport had been given, its method and its key.
+	Connection bool `json:"connection,omitempty"`
+	Unsent     bool `json:"unsent,omitempty"` // and the client sent nothing of it
+	// Unmet says that the call never met the fault: net/http had begun to connect for it, and then gave it
+	// another connection that had become free.
+	Unmet      bool     `json:"unmet,omitempty"`
+	Status     int      `json:"status,omitempty"`      // status put on the wire; 0: none
+	Closed     bool     `json:"closed,omitempty"`      // the server left its connection unfit for another request
+	Effect     int      `json:"effect,omitempty"`      // number of the effect that it committed; 0: none
+	Replayed   bool     `json:"replayed,omitempty"`    // answered from the idempotency store
+	Stored     bool     `json:"stored,omitempty"`      // its status is the application's own, and kept with its key
+	InFlight   bool     `json:"in_flight,omitempty"`   // refused with 409: an earlier one with this key was at work
+	RetryAfter []string `json:"retry_after,omitempty"` // field lines sent
 	// NotBefore is the earliest instant that a valid Retry-After allows; 0: none asked.
 	NotBefore time.Duration `json:"not_before_ns,omitempty"`
 }

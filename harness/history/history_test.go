@@ -232,3 +232,38 @@ func TestDur(t *testing.T) {
 		}
 	}
 }
+
+// TestUnmet: a fault that the call never met is in the journal and in no count, no wait and no pair with a trip.
+func TestUnmet(t *testing.T) {
+	c := &Call{Method: "GET", Trips: []Trip{{Started: 0, Ended: s, Error: "x"}, {Started: 2 * s, Ended: 3 * s, Status: 200}}, Attempts: []*Attempt{
+		{N: 1, At: 0, Ended: s, Fault: "connect_refused", FaultName: "connect_refused", Category: "transport", Connection: true, Unsent: true, Delivered: true},
+		{N: 2, At: 2 * s, Ended: 9 * s, Conn: 2, Fault: "tls_handshake_hang", Category: "transport", Connection: true, Unsent: true, Unmet: true, Hidden: true, Delivered: true},
+		{N: 3, At: 2 * s, Ended: 3 * s, Conn: 1, Reused: true, Fault: "ok", Delivered: true, Status: 200},
+	}}
+	h := &History{Grain: ms, Calls: []*Call{c}}
+	if made := c.Made(); len(made) != 2 || made[0] != c.Attempts[0] || made[1] != c.Attempts[2] || len(c.Attempts) != 3 {
+		t.Errorf("made %+v", made)
+	}
+	if c.HiddenAttempts() != 0 || c.Last() != c.Attempts[2] || c.TripOf(c.Attempts[0]) != &c.Trips[0] || c.TripOf(c.Attempts[2]) != &c.Trips[1] || c.TripOf(c.Attempts[1]) != nil {
+		t.Error("the pairs of attempts and trips are wrong")
+	}
+	if g := c.Gaps(); len(g) != 1 || g[0].Prev != c.Attempts[0] || g[0].Next != c.Attempts[2] || g[0].Len != s {
+		t.Errorf("gaps %+v", g)
+	}
+	var text []string
+	for _, l := range h.Timeline(c) {
+		text = append(text, l.Text)
+	}
+	for _, want := range []string{
+		"attempt 1: no connection, connect_refused, nothing sent, no status, took 1s",
+		"attempt 2: connection 2 fresh, resent by net/http, tls_handshake_hang (not met: the call was given another connection), no status, took 7s",
+		"attempt 3: connection 1 reused, ok, status 200, took 1s; 1s after the failure",
+	} {
+		if !strings.Contains(strings.Join(text, "\n"), want) {
+			t.Errorf("no %q in\n%s", want, strings.Join(text, "\n"))
+		}
+	}
+	if len((&Call{}).Made()) != 0 || (&Call{Attempts: c.Attempts[1:2]}).Last() != nil {
+		t.Error("a call that made nothing has a last attempt")
+	}
+}

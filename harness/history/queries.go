@@ -64,12 +64,23 @@ func (c *Call) Idempotent() bool { return c.MayRepeat || IdempotentMethod(c.Meth
 // Writes reports whether the call is meant to have an effect.
 func (c *Call) Writes() bool { return !SafeMethod(c.Method) }
 
-// Last returns the last attempt to arrive, or nil.
+// Last returns the last attempt that the call made, or nil.
 func (c *Call) Last() *Attempt {
-	if len(c.Attempts) == 0 {
+	made := c.Made()
+	if len(made) == 0 {
 		return nil
 	}
-	return c.Attempts[len(c.Attempts)-1]
+	return made[len(made)-1]
+}
+
+// Made returns the attempts that the call made: all but those that it never met. The list is not to be
+// changed.
+func (c *Call) Made() []*Attempt {
+	unmet := func(a *Attempt) bool { return a.Unmet }
+	if !slices.ContainsFunc(c.Attempts, unmet) {
+		return c.Attempts
+	}
+	return slices.DeleteFunc(slices.Clone(c.Attempts), unmet)
 }
 
 // Attempt returns attempt n, or nil.
@@ -86,7 +97,7 @@ func (c *Call) Attempt(n int) *Attempt {
 func (c *Call) HiddenAttempts() int {
 	n := 0
 	for _, a := range c.Attempts {
-		if a.Hidden {
+		if a.Hidden && !a.Unmet {
 			n++
 		}
 	}
@@ -117,12 +128,12 @@ func (c *Call) LastActivity() time.Duration {
 // TripOf returns the trip that made attempt a, or nil where the two sides cannot be matched for certain:
 // they are matched in order, and only if there are as many trips as attempts that are not hidden.
 func (c *Call) TripOf(a *Attempt) *Trip {
-	if len(c.Trips) == 0 || len(c.Trips) != len(c.Attempts)-c.HiddenAttempts() {
+	if len(c.Trips) == 0 || a.Unmet || len(c.Trips) != len(c.Made())-c.HiddenAttempts() {
 		return nil
 	}
 	i := -1
 	for _, b := range c.Attempts {
-		if !b.Hidden {
+		if !b.Hidden && !b.Unmet {
 			i++
 		}
 		if b == a {
@@ -181,12 +192,13 @@ type Gap struct {
 // body was what failed. Where no trip can be matched it is when the server was done with it.
 func (c *Call) Gaps() []Gap {
 	var out []Gap
-	for i := 1; i < len(c.Attempts); i++ {
-		next := c.Attempts[i]
+	made := c.Made()
+	for i := 1; i < len(made); i++ {
+		next := made[i]
 		if next.Hidden {
 			continue
 		}
-		prev := c.Attempts[i-1]
+		prev := made[i-1]
 		g := Gap{Call: c, K: len(out) + 1, Prev: prev, Next: next}
 		early := min(prev.Ended, next.At)
 		g.From = prev.Ended

@@ -118,11 +118,14 @@ func (c *Call) intro() string {
 }
 
 func (a *Attempt) describe() string {
-	s := fmt.Sprintf("attempt %d: connection %d ", a.N, a.Conn)
-	if a.Reused {
-		s += "reused"
-	} else {
-		s += "fresh"
+	s := fmt.Sprintf("attempt %d: ", a.N)
+	switch {
+	case a.Conn == 0 && a.Connection:
+		s += "no connection"
+	case a.Reused:
+		s += fmt.Sprintf("connection %d reused", a.Conn)
+	default:
+		s += fmt.Sprintf("connection %d fresh", a.Conn)
 	}
 	if a.Hidden {
 		s += ", resent by net/http"
@@ -134,6 +137,12 @@ func (a *Attempt) describe() string {
 	s += ", " + fault
 	if a.Category != "" && a.Category != "none" && !a.Delivered {
 		s += " (not delivered)"
+	}
+	switch {
+	case a.Unmet:
+		s += " (not met: the call was given another connection)"
+	case a.Unsent:
+		s += ", nothing sent"
 	}
 	if a.Effect > 0 {
 		s += fmt.Sprintf(", commits effect %d", a.Effect)

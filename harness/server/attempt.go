@@ -163,24 +163,11 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 	if keys := r.Header[keyField]; len(keys) > 0 {
 		a.Key = strings.Join(keys, ", ")
 	}
-	if a.N > s.cfg.AttemptCap {
-		if !c.rec.Capped {
-			c.rec.Capped = true
-			if c.capped != nil {
-				go c.capped()
-			}
-		}
+	if s.full(c) {
 		return claimed{attempt: a, capped: true}
 	}
-	f := c.schedule.For(faults.Point{
-		Seed: s.cfg.Seed, Scenario: s.cfg.Scenario, Route: c.route, Call: c.rec.ID,
-		Attempt: a.N, At: now, Reused: reused,
-	})
-	a.Fault = faults.OK
-	if !f.IsOK() {
-		a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
-		s.account(f).Claimed++
-	}
+	f := s.choose(c, now, faults.Point{Reused: reused})
+	s.claimFault(a, f)
 	got := claimed{attempt: a, fault: f}
 	if f.Quota > 0 {
 		if got.within, got.wait = s.quota(c.route, f, now); got.within {

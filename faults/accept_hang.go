@@ -8,7 +8,7 @@ func acceptHang() Entry {
 		Doc:       "the SYN is answered and the connection stands, but nobody takes it: nothing is read and nothing is sent until the client goes",
 		Category:  Transport,
 		Phases:    []Phase{BeforeCommit},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Sees: "nothing, until its own timeout: context.DeadlineExceeded, or net/http's TLS handshake timeout; Timeout() " +
 			"is true. Without TLS the request has been written, and its fate is open",
 		Where:   WhereDo,

@@ -29,6 +29,9 @@ var ErrBrokenOff = errors.New("the client broke off its request")
 func Apply(x *Exchange, f Fault) error {
 	if f.IsOK() {
 		d := delivery{Exchange: x, fault: f}
+		if x.Stream != nil {
+			x.Stream.Acknowledge()
+		}
 		x.Commit()
 		return d.answer(x.Reply)
 	}
@@ -45,12 +48,18 @@ func Apply(x *Exchange, f Fault) error {
 	}
 	d := delivery{Exchange: x, fault: f}
 	defer d.release()
+	if x.Stream != nil && !e.keepAck {
+		x.Stream.Acknowledge()
+	}
 	err := d.strike(e)
 	if errors.Is(err, ErrNotApplicable) {
 		if e.BeforeBody {
 			if lost := x.Receive(x.R.Body); lost != nil {
 				return fmt.Errorf("faults: %s: %w: %w", f, ErrBrokenOff, lost)
 			}
+		}
+		if x.Stream != nil {
+			x.Stream.Acknowledge()
 		}
 		x.Commit()
 		d.told = true
@@ -155,8 +164,11 @@ func bodyAllowed(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// answer sends a whole answer by net/http, which keeps the connection.
+// answer sends a whole answer, by net/http or on the stream, and keeps the connection.
 func (d *delivery) answer(r Reply) error {
+	if d.Stream != nil {
+		return d.answerStream(r)
+	}
 	r = described(r, d.W.Header())
 	now, err := d.start(r, len(r.Body))
 	if err != nil {
@@ -188,9 +200,9 @@ func (d *delivery) start(r Reply, n int) (now time.Time, err error) {
 
 // respond sends a whole answer that is a fault by what it says. Where it ends with FIN it says so. A late commit comes after the answer: there
 // the connection is closed behind it, because a next request on it would wait until this one is over and so
-// could never overtake the commit.
+// could never overtake the commit. Streams of HTTP/2 do not wait for each other.
 func (d *delivery) respond(r Reply) error {
-	if d.fault.Phase != CommitLate && d.fault.End != EndFIN {
+	if d.Stream != nil || d.fault.Phase != CommitLate && d.fault.End != EndFIN {
 		return d.answer(r)
 	}
 	r = reply(r)

@@ -97,7 +97,7 @@ func (a *Authority) PEM() []byte {
 
 // Server is the configuration of a server that is well. It speaks HTTP/1.1 only.
 func (a *Authority) Server() *tls.Config {
-	return &tls.Config{Certificates: []tls.Certificate{a.good}, NextProtos: []string{http11}}
+	return &tls.Config{Certificates: []tls.Certificate{a.good}, NextProtos: []string{HTTP1}}
 }
 
 // Variants of tls_bad_certificate.

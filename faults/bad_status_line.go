@@ -22,7 +22,7 @@ func badStatusLine() Entry {
 		Doc:       "a whole answer whose first line is no status line (RFC 9112 §4), then the connection is closed (FIN)",
 		Category:  InvalidResponse,
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{variantParam("what is wrong: no_code: it ends behind the version; word_code: a word for the code; "+
 			"long_code: four digits; protocol: another protocol's name", "no_code", "no_code", "word_code", "long_code", "protocol")},
 		Sees:    "malformed HTTP response, status code or version (an error without a type of its own)",

@@ -48,6 +48,9 @@ func TestWhatAGoClientSees(t *testing.T) {
 			})
 		}
 	}
+	for _, s := range h2Sights() {
+		seen[parse(t, s.text).Name] = append(seen[parse(t, s.text).Name], s.where)
+	}
 	for _, e := range faults.Catalogue() {
 		if e.Level == faults.LevelConnection {
 			continue // see TestDialGoClient

@@ -8,7 +8,7 @@ func closeAtAccept() Entry {
 		Doc:       "the connection is accepted and closed at once, before a byte was read",
 		Category:  Transport,
 		Phases:    []Phase{BeforeCommit},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params:    []Param{endParam(func(Fault) End { return EndFIN }, string(EndFIN), EndFIN, EndRST)},
 		Sees: "io.EOF (fin) or syscall.ECONNRESET (rst), from the TLS handshake where there is one. Without TLS the " +
 			"request may have been written, and net/http has other errors, without a sentinel, for when it was not",

@@ -12,7 +12,7 @@ func connectRefused() Entry {
 		Doc:       "nobody listens: the SYN is answered with RST, and there is no connection",
 		Category:  Transport,
 		Phases:    []Phase{BeforeCommit},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Sees:      "syscall.ECONNREFUSED in a *net.OpError whose Op is dial; nothing was sent",
 		Where:     WhereDo,
 		Example:   "connect_refused times=2",

@@ -13,7 +13,7 @@ func earlyResponse() Entry {
 			"(normal), or the connection is closed (FIN)",
 		Category:   Status,
 		Phases:     []Phase{BeforeCommit},
-		Protocols:  []string{http11},
+		Protocols:  []string{HTTP1},
 		BeforeBody: true,
 		Params: []Param{
 			answerCode("code", "the status, from 300 to 599", http.StatusRequestEntityTooLarge),

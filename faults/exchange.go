@@ -19,8 +19,11 @@ type Exchange struct {
 	// W answers over net/http, or is hijacked for what net/http would not send. A hijacked connection
 	// satisfies world.Conn (CloseWrite, SetLinger).
 	W http.ResponseWriter
-	// R is the request; its body has been read, unless the fault strikes before that (Fault.BeforeBody).
-	// Its context ends when the client goes, once the body has been read.
+	// Stream, if not nil, is the HTTP/2 stream that the attempt came on; W is nil then.
+	Stream Stream
+	// R is the request; its body has been read, unless the fault strikes before that (Fault.BeforeBody) or
+	// does not look at it (Fault.IgnoresBody). Its context ends when the client goes, once the body has been
+	// read.
 	R *http.Request
 	// Receive takes the body from r to its end, notes it, and makes Reply and Commit. Only faults that
 	// strike before the body has been read use it; before it there is neither Reply nor Commit. Its error

@@ -97,7 +97,10 @@ type Fault struct {
 	Delay      time.Duration // latency: how long; stall: how long before it goes on, 0 for ever
 	After      Amount        // how much of the response body goes out before the effect
 	End        End           // how the connection is left
-	Variant    string        // malformed_json: which one
+	Variant    string        // malformed_json, h2_flow_control_stall: which one
+	Code       string        // h2_goaway, h2_rst_stream: the error code, by its name in RFC 9113 §7
+	At         string        // h2_rst_stream, h2_connection_closed: when; one of the At constants
+	Last, Then string        // h2_goaway: the last stream id; what becomes of the connection
 	Late       time.Duration // commit_late: how long after the wire effect the commit comes; 0 is DefaultLate
 
 	Rate    int           // slow_read, bandwidth: bytes per second

@@ -17,7 +17,7 @@ func garbageResponse() Entry {
 		Doc:       "bytes that are no HTTP in place of an answer, then the connection is closed (FIN)",
 		Category:  InvalidResponse,
 		Phases:    []Phase{BeforeCommit, AfterCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{variantParam("what comes: banner: another protocol's greeting; html: a page without a head, as HTTP/0.9 had it; "+
 			"binary: a TLS alert", "banner", "banner", "html", "binary")},
 		Sees:    "malformed HTTP response, or status code for html (errors without a type of their own)",

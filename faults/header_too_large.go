@@ -14,7 +14,7 @@ func headerTooLarge() Entry {
 		Doc:       "a head of more bytes than a client should take, then the body, then the connection is closed (FIN)",
 		Category:  InvalidResponse,
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{
 			sizeParam("size", KindSize, "bytes of the field lines that are too much; the limit of http.Transport is 10MiB", maxSize, def,
 				func(f *Fault) *int { return &f.Size }),

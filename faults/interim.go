@@ -14,7 +14,7 @@ func interim() Entry {
 			"FIN or RST",
 		Category:  None,
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{
 			interimCode(),
 			numberParam("count", "how many interim answers", 1, 1000, 1, func(f *Fault) *int { return &f.Count }),

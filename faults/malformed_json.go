@@ -80,7 +80,7 @@ func malformedJSON() Entry {
 		Doc:       "a whole answer with the good status, a true Content-Length and a body that cannot be understood",
 		Category:  Decoding,
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1, HTTP2},
 		Params:    []Param{variantParam("what is wrong with the body", "truncated", names...)},
 		Sees:      "status 200 and a body that does not decode (an error of encoding/json, or an object that is not the answer)",
 		Where:     WhereDecoding,

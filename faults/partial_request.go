@@ -9,7 +9,7 @@ func partialRequest() Entry {
 			"is closed (FIN) or aborted (RST), without a byte of an answer",
 		Category:   Transport,
 		Phases:     []Phase{BeforeCommit},
-		Protocols:  []string{http11},
+		Protocols:  []string{HTTP1},
 		BeforeBody: true,
 		Params: []Param{
 			afterParam("0.5", "how much of the request's body is read: bytes (10) or a fraction (0.5); one byte at least is left"),

@@ -12,7 +12,7 @@ func rateLimit() Entry {
 			"Retry-After beyond it",
 		Category:  Status,
 		Phases:    []Phase{BeforeCommit},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{
 			required(sampled(numberParam("quota", "requests per window that are answered well", 1, 1_000_000, 0,
 				func(f *Fault) *int { return &f.Quota }), "1")),

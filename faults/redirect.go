@@ -16,7 +16,7 @@ func redirect() Entry {
 			OtherPath + " at its end, and from there back",
 		Category:  Status,
 		Phases:    []Phase{BeforeCommit},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{
 			answerCode("code", "the status: 301, 302, 303, 307 or 308", http.StatusTemporaryRedirect, 301, 302, 303, 307, 308),
 			choiceParam("to", "where to", func(f *Fault) *string { return &f.To }, "same", "other"),

@@ -36,10 +36,12 @@ type rig struct {
 	moved   *sync.Cond // with mu: a handler has begun or ended
 	active  int
 	handled int // requests handled so far
+	arrived int // requests that have arrived
 	plan    []faults.Fault
 	log     []event
 	status  int // of the good reply
 	result  error
+	bytes   int64 // of their bodies
 }
 
 type event struct {
@@ -79,14 +81,19 @@ func serveRig(t *testing.T, n *world.Network, l net.Listener, plan ...faults.Fau
 	go func() { defer close(served); srv.Serve(l) }()
 	return r, func() {
 		r.close()
-		r.mu.Lock()
-		for r.active > 0 {
-			r.moved.Wait()
-		}
-		r.mu.Unlock()
+		r.idle()
 		srv.Close()
 		n.Close()
 		<-served
+	}
+}
+
+// idle waits until no handler is at work.
+func (r *rig) idle() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.active > 0 {
+		r.moved.Wait()
 	}
 }
 
@@ -99,6 +106,11 @@ func (r *rig) close() {
 }
 
 func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.serve(&faults.Exchange{W: w, R: req})
+}
+
+// serve does the next fault of the plan to x.
+func (r *rig) serve(x *faults.Exchange) {
 	r.count(1)
 	defer r.count(-1)
 	r.mu.Lock()
@@ -108,11 +120,16 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		f, r.plan = r.plan[0], r.plan[1:]
 	}
 	status := r.status
+	r.arrived++
 	r.mu.Unlock()
-	if !f.BeforeBody() {
-		if _, err := io.Copy(io.Discard, req.Body); err != nil {
+	if !f.BeforeBody() && !f.IgnoresBody() {
+		n, err := io.Copy(io.Discard, x.R.Body)
+		if err != nil {
 			r.t.Errorf("reading the request: %v", err)
 		}
+		r.mu.Lock()
+		r.bytes += n
+		r.mu.Unlock()
 	}
 	note := func(e event) {
 		if !first {
@@ -124,8 +141,8 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.log = append(r.log, e)
 		r.mu.Unlock()
 	}
-	x := &faults.Exchange{W: w, R: req, Closing: r.closing,
-		Reply: faults.Reply{Status: status, Body: []byte(strings.ReplaceAll(goodBody, "#", "0"))}}
+	x.Closing = r.closing
+	x.Reply = faults.Reply{Status: status, Body: []byte(strings.ReplaceAll(goodBody, "#", "0"))}
 	var once sync.Once
 	x.Commit = func() {
 		once.Do(func() {
@@ -338,5 +355,6 @@ func parse(t *testing.T, text string) faults.Fault {
 
 // key names a combination of the catalogue.
 func key(f faults.Fault) string {
-	return strings.TrimSpace(fmt.Sprintf("%s@%s %s%s", f.Name, f.Phase, f.End, f.Variant))
+	words := strings.Fields(strings.Join([]string{string(f.End), f.Variant, f.Last, f.Code, f.At, f.Then, f.To}, " "))
+	return strings.TrimSpace(fmt.Sprintf("%s@%s %s", f.Name, f.Phase, strings.Join(words, " ")))
 }

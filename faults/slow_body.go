@@ -14,7 +14,7 @@ func dribble() Entry {
 		Doc:       "the good answer, its body byte by byte with a delay behind each",
 		Category:  None,
 		Phases:    []Phase{AfterCommit},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params:    []Param{required(delayParam("how long after a byte the next one comes", time.Nanosecond))},
 		Sees:      "a good answer, or its own timeout (context.DeadlineExceeded, Timeout() is true) where that is shorter",
 		Where:     WhereNowhere,
@@ -29,7 +29,7 @@ func bandwidth() Entry {
 		Doc:       "the good answer, its body at a rate; size= makes it longer, by spaces behind the JSON",
 		Category:  None,
 		Phases:    []Phase{AfterCommit},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{
 			rateParam("bytes per second at which the body goes out"),
 			sizeParam("size", KindSize, "bytes that the body is made long, where it is shorter", 16<<20, 0, func(f *Fault) *int { return &f.Size }),
@@ -82,7 +82,7 @@ func slowClose() Entry {
 			"after delay=, or never (hang)",
 		Category:  Transport,
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{
 			delayParam("how long after the body the FIN comes", 0),
 			endParam(slowCloseEnd, "hang, with delay= fin", EndHang, EndFIN),

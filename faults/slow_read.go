@@ -7,7 +7,7 @@ func slowRead() Entry {
 			"before all of it has been read",
 		Category:   None,
 		Phases:     []Phase{BeforeCommit},
-		Protocols:  []string{http11},
+		Protocols:  []string{HTTP1},
 		BeforeBody: true,
 		Params:     []Param{rateParam("bytes per second at which the body is read")},
 		Sees: "a good answer, or its own timeout (context.DeadlineExceeded, Timeout() is true) where that is shorter; a " +

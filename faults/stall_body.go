@@ -8,7 +8,7 @@ func stallBody() Entry {
 		Doc:       "a good head and a part of the body, then silence; after delay= the rest of the body, FIN or RST",
 		Category:  Transport,
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{
 			afterParam("0.5", sentFirst),
 			delayParam("how long the silence lasts; 0: for ever", 0),

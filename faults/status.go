@@ -16,7 +16,7 @@ func status() Entry {
 		Doc:       "a whole answer whose status says no, with any Retry-After and further headers",
 		Category:  Status,
 		Phases:    []Phase{BeforeCommit, AfterCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1, HTTP2},
 		Params: []Param{
 			codeParam(), retryAfterParam(), headerParam(),
 			bodyParam("a small JSON error object"), storedParam(),

@@ -11,7 +11,7 @@ func tlsBadCertificate() Entry {
 		Doc:       "the handshake goes well but for the server's certificate, which a client must refuse: from an unknown authority, expired, or for another name",
 		Category:  Transport,
 		Phases:    []Phase{BeforeCommit},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{variantParam("what is wrong with the certificate", certUntrusted,
 			certUntrusted, certExpired, certWrongName)},
 		Sees: "*tls.CertificateVerificationError, in it x509.UnknownAuthorityError, x509.CertificateInvalidError or " +

@@ -11,7 +11,7 @@ func truncatedHead() Entry {
 		Doc:       "a good status line and a part of the header section (RFC 9112 §8), then silence, FIN or RST",
 		Category:  Transport,
 		Phases:    []Phase{BeforeCommit, AfterCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{
 			afterParam("0.5", "how much of the header section goes out: bytes (10) or a fraction (0.5); its end stays back"),
 			openEnds(),

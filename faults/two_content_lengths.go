@@ -9,7 +9,7 @@ func twoContentLengths() Entry {
 			"(FIN); its framing is not valid (RFC 9112 §6.3)",
 		Category:  InvalidResponse,
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Sees:      "message cannot contain multiple Content-Length headers (an error without a type of its own)",
 		Where:     WhereDo,
 		Example:   "two_content_lengths",

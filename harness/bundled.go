@@ -26,11 +26,11 @@ func Bundled(name string, p retry.Policy) Client {
 		Version:  "bundled",
 		Declared: declared(p),
 		New: func(env Env) (Caller, error) {
-			options := []retry.Option{retry.WithTransport(env.Transport), retry.WithRand(rand.NewPCG(env.Seed, 0))}
+			opts := []retry.Option{retry.WithTransport(env.Transport), retry.WithRand(rand.NewPCG(env.Seed, 0))}
 			if env.Refresh != nil {
-				options = append(options, retry.WithTokenRefresh(env.Refresh))
+				opts = append(opts, retry.WithTokenRefresh(env.Refresh))
 			}
-			c, err := retry.NewClient(p, options...)
+			c, err := retry.NewClient(p, opts...)
 			if err != nil {
 				return nil, err
 			}

@@ -45,17 +45,20 @@ type Env struct {
 	Transport http.RoundTripper
 	// DialContext reaches the fake server for clients that build their own transport.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Protocol is what the server speaks: faults.HTTP1, or faults.HTTP2 without TLS and with prior knowledge
+	// (RFC 9113 §3.3). Transport does already; a client's own transport has to be told.
+	Protocol string
 	// BaseURL is the server's, without a slash at the end.
 	BaseURL string
-	// Refresh asks the server for a new token, for the hook of a client that repeats a request answered 401
-	// with another token: "Authorization: Bearer " and the token. It is nil where the scenario has no tokens;
-	// calls then carry none. The call's header starts with a token that has expired.
-	Refresh func(ctx context.Context) (string, error)
 	// TLS trusts the server, for clients that build their own transport; nil where it speaks no TLS.
 	TLS *tls.Config
 	// CA is the certificate of the authority that TLS trusts, in PEM; nil where the server speaks no TLS, but for
 	// a command that has asked for it.
 	CA []byte
+	// Refresh asks the server for a new token, for the hook of a client that repeats a request answered 401
+	// with another token: "Authorization: Bearer " and the token. It is nil where the scenario has no tokens;
+	// calls then carry none. The call's header starts with a token that has expired.
+	Refresh func(ctx context.Context) (string, error)
 	// Seed is for clients whose randomness can be seeded; it differs from instance to instance.
 	Seed uint64
 	// Finding tells of something that is wrong with the test and not with the client, such as a request to

@@ -149,6 +149,9 @@ func unfit(c Client, s scenarios.Scenario, w world.Kind) string {
 	if !c.Declared.Process {
 		return ""
 	}
+	if s.Server.Protocol == faults.HTTP2 {
+		return "HTTP/2 without TLS is by prior knowledge, which a process would have to be told of in its own words"
+	}
 	if w != world.Loopback {
 		return "a process cannot enter the virtual world"
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"os"
+	"regexp"
 	"syscall"
 	"time"
 )
@@ -80,8 +81,9 @@ func (d Decision) Repeatable(safe bool) bool {
 }
 
 // Classify judges the end of one attempt: a response, or an error. It goes by
-// the types of errors and by what was seen on the wire, never by the text of
-// an error; the zero Wire means that nothing is known of the wire.
+// the types of errors and by what was seen on the wire, and by the text of an
+// error only where net/http has no other way to say that an HTTP/2 server did
+// not process a request; the zero Wire means that nothing is known of the wire.
 //
 // An error that it does not know is Final: repeating it is a guess.
 //
@@ -273,8 +275,29 @@ func (e http2StreamError) Error() string {
 const refusedStream = 0x7
 
 func refused(err error) bool {
-	stream, ok := errors.AsType[http2StreamError](err)
-	return ok && stream.Code == refusedStream
+	if stream, ok := errors.AsType[http2StreamError](err); ok {
+		return stream.Code == refusedStream
+	}
+	return notResent.MatchString(innermost(err).Error())
+}
+
+// notResent knows the errors by which net/http says that a server did not look
+// at a request over HTTP/2: that it would have sent it again, had it been given
+// the body, after a refused stream or a GOAWAY below the stream (RFC 9113
+// §8.7), and a GOAWAY with an error code before a connection's first request.
+// They have a text and no type, and this is the one place that goes by a text.
+// It may: the text is net/http's own and holds nothing of the server's but
+// numbers, and one that is not known says nothing, which is the safe side.
+var notResent = regexp.MustCompile(`^http2: (Transport: cannot retry err \[(stream error: stream ID \d+; REFUSED_STREAM; received from peer|` +
+	`http2: Transport received Server's graceful shutdown GOAWAY)\] after Request\.Body was written; |` +
+	`Transport received GOAWAY from server ErrCode:\S+$)`)
+
+// innermost is the error at the end of a chain of single wraps.
+func innermost(err error) error {
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		err = next
+	}
+	return err
 }
 
 // broken finds failures of a connection, on the way there or back.

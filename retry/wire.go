@@ -156,13 +156,20 @@ func closeIdle(rt http.RoundTripper) {
 // silently sends the request again if it is a GET, HEAD, OPTIONS or TRACE, or
 // carries an Idempotency-Key or X-Idempotency-Key, and if its body is empty or
 // has GetBody. The first condition is a guess about the server, and the resent
-// request is one that no one counted. Other requests are resent only when the
-// server cannot have processed them, which is harmless, and stays.
+// request is one that no one counted.
+//
+// Over HTTP/2 it sends any request again, on the same terms for the body, after
+// a refused stream and a GOAWAY, which is harmless but for GOAWAY has no end,
+// and after a stream reset with PROTOCOL_ERROR, which says nothing of what the
+// server has done (go.dev/issue/47635). So no request keeps its GetBody; what
+// net/http then has to say is found by notResent. A request with neither body
+// nor such a header is left as it is.
 func preventReplay(req *http.Request, exact bool) {
-	if !replayedByMethod(req.Method) && !hasReplayHeader(req.Header) {
+	hasBody := req.Body != nil && req.Body != http.NoBody
+	if !hasBody && !replayedByMethod(req.Method) && !hasReplayHeader(req.Header) {
 		return
 	}
-	switch hasBody := req.Body != nil && req.Body != http.NoBody; {
+	switch {
 	case hasBody:
 		req.GetBody = nil
 	case probedByNetHTTP(req.Method):

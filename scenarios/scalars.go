@@ -59,6 +59,10 @@ func (s *size) decode(d *decoder, n *yaml.Node, path string) {
 	d.fail(n, path, "", "want bytes like 1000, 64KiB or 4MiB, not %s", kindOf(n))
 }
 
+func (p *protocol) decode(d *decoder, n *yaml.Node, path string) {
+	*p = protocol(d.word(n, path, "protocol", protocols()))
+}
+
 func (p *keyProfile) decode(d *decoder, n *yaml.Node, path string) {
 	*p = keyProfile(d.word(n, path, "profile", profiles()))
 }

@@ -99,6 +99,8 @@ func scalarSchema(t reflect.Type) *jsonschema.Schema {
 		return word(tokenModes())
 	case reflect.TypeFor[size]():
 		return either(text("^[0-9]+(KiB|MiB)?$"), number("1", ""))
+	case reflect.TypeFor[protocol]():
+		return word(protocols())
 	case reflect.TypeFor[keyProfile]():
 		return word(profiles())
 	case reflect.TypeFor[method]():

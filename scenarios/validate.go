@@ -106,6 +106,9 @@ func withDefaults(s Scenario) Scenario {
 	if s.Server.Keys == "" {
 		s.Server.Keys = Honour
 	}
+	if s.Server.Protocol == "" {
+		s.Server.Protocol = faults.HTTP1
+	}
 	if s.Server.Profile == "" {
 		s.Server.Profile = Plain
 	}
@@ -221,6 +224,9 @@ func (v *validator) head(s *Scenario) {
 		v.near("server.token", nearest.Word(t, tokenModes()), "unknown token mode %q; want %s", clip(t), oneOf(tokenModes()))
 	}
 	v.server(&s.Server)
+	if !slices.Contains(protocols(), s.Server.Protocol) {
+		v.near("server.protocol", nearest.Word(s.Server.Protocol, protocols()), "unknown protocol %q; want %s", clip(s.Server.Protocol), oneOf(protocols()))
+	}
 	if s.Connection != faults.AnyConn && !slices.Contains(connStates(), string(s.Connection)) {
 		v.near("connection", nearest.Word(string(s.Connection), connStates()), "unknown connection %q; want %s", clip(string(s.Connection)), oneOf(connStates()))
 	}

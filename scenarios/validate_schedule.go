@@ -16,20 +16,20 @@ const maxSequence = 10_000
 // schedule validates the faults and puts them into the form that their text has.
 func (v *validator) schedule(s *Scenario) {
 	keyed := slices.ContainsFunc(s.Calls, func(g Group) bool { return g.Key })
-	v.sequence("faults", s.Faults)
+	v.sequence(s, "faults", s.Faults)
 	for i, f := range s.Faults {
 		v.stored(fmt.Sprintf("faults[%d]", i), f, keyed, s)
 	}
 	for i := range s.Calls {
 		p := fmt.Sprintf("calls[%d].faults", i)
-		v.sequence(p, s.Calls[i].Faults)
+		v.sequence(s, p, s.Calls[i].Faults)
 		for j, f := range s.Calls[i].Faults {
 			v.stored(fmt.Sprintf("%s[%d]", p, j), f, s.Calls[i].Key, s)
 		}
 	}
 	for i := range s.Storms {
 		st, p := &s.Storms[i], fmt.Sprintf("storms[%d]", i)
-		v.fault(p+".fault", &st.Fault)
+		v.fault(s, p+".fault", &st.Fault)
 		v.noTimes(p+".fault", st.Fault)
 		v.stored(p+".fault", st.Fault, keyed, s)
 		v.duration(p+".from", st.From, maxSpan)
@@ -61,7 +61,7 @@ func (v *validator) schedule(s *Scenario) {
 	}
 	for i := range s.Draw.Faults {
 		p := fmt.Sprintf("draw.faults[%d]", i)
-		v.fault(p, &s.Draw.Faults[i])
+		v.fault(s, p, &s.Draw.Faults[i])
 		v.noTimes(p, s.Draw.Faults[i])
 		v.stored(p, s.Draw.Faults[i], keyed, s)
 		if s.Draw.Faults[i].IsOK() {
@@ -81,10 +81,10 @@ func (v *validator) route(path string, s *Scenario, route string) {
 	}
 }
 
-func (v *validator) sequence(path string, list []faults.Fault) {
+func (v *validator) sequence(s *Scenario, path string, list []faults.Fault) {
 	for i := range list {
 		p := fmt.Sprintf("%s[%d]", path, i)
-		v.fault(p, &list[i])
+		v.fault(s, p, &list[i])
 		if list[i].Times == faults.Forever && i < len(list)-1 {
 			v.add(fmt.Sprintf("%s[%d]", path, i+1), "nothing comes after %q, which takes all further attempts", clip(list[i].String()))
 			return
@@ -92,13 +92,16 @@ func (v *validator) sequence(path string, list []faults.Fault) {
 	}
 }
 
-// fault validates f and puts it into the form that Parse gives.
-func (v *validator) fault(path string, f *faults.Fault) {
+// fault validates f, as one that the server of s can do, and puts it into the form that Parse gives.
+func (v *validator) fault(s *Scenario, path string, f *faults.Fault) {
 	err := f.Validate()
 	if err == nil {
 		*f, err = faults.Parse(f.String())
 	}
 	if err == nil {
+		if why := f.Fits(s.Server.Protocol); why != "" && slices.Contains(protocols(), s.Server.Protocol) {
+			v.add(path, "%s", why)
+		}
 		return
 	}
 	var syntax *faults.SyntaxError

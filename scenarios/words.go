@@ -3,6 +3,8 @@ package scenarios
 import (
 	"slices"
 	"strings"
+
+	"github.com/retrychaos/retrychaos/faults"
 )
 
 // RuleIDs returns the ids of the checks that a scenario can name as its rule, sorted. The checks live
@@ -56,6 +58,7 @@ func keyModes() []string { return []string{string(Honour), string(Ignore), strin
 func tokenModes() []string {
 	return []string{string(TokenExpired), string(TokenRevoked), string(TokenLocked)}
 }
+func protocols() []string { return []string{faults.HTTP1, faults.HTTP2} }
 
 func profiles() []string { return []string{string(Plain), string(IETF), string(Stripe)} }
 

@@ -100,6 +100,9 @@ func TestUnsafeNotRepeated(t *testing.T) {
 		{"408", pair(try(0, "408")), Skipped, ""},
 		{"permanent is another rule's", pair(try(0, "400")), Skipped, ""},
 		{"decoding is another rule's", pair(try(0, "malformed_json+")), Skipped, ""},
-		{"refused stream", pair(try(0, "empty_response", func(a *history.Attempt) { a.Fault = "h2_rst_stream code=refused_stream" })), Skipped, ""},
+		{"not processed", pair(try(0, "empty_response", func(a *history.Attempt) { a.Fault, a.Unprocessed = "h2_goaway", true })), Skipped, ""},
+		{"not told that it was not", pair(try(0, "empty_response", func(a *history.Attempt) { a.Fault, a.Unprocessed, a.Delivered = "h2_goaway", true, false })), Fail, "without an answer"},
+		{"a stream reset for another reason", pair(try(0, "empty_response", func(a *history.Attempt) { a.Fault = "h2_rst_stream code=CANCEL" })), Fail, "without an answer"},
+		{"a broken server refuses behind its header", pair(try(0, "truncated_body", func(a *history.Attempt) { a.Fault = "h2_rst_stream code=REFUSED_STREAM at=headers" })), Skipped, ""},
 	})
 }

@@ -103,7 +103,7 @@ func ambiguous(a *history.Attempt) string {
 		// that hangs on it would not be the same in the next run; accept_hang asks the same question without.
 		return ""
 	}
-	if strings.Contains(strings.ToLower(a.Fault), "refused") {
+	if a.Unprocessed && a.Delivered || strings.Contains(strings.ToLower(a.Fault), "refused") {
 		return "" // refused before it was processed: RFC 9113 §8.7
 	}
 	if a.Category == "decoding" && a.Delivered {

@@ -28,41 +28,54 @@ func Hash(b []byte) string {
 	return string(text[:])
 }
 
-// ServeHTTP takes one attempt through its life: journal, claim, body, store, fault, commit.
+// ServeHTTP takes one attempt over HTTP/1.1.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conn, _ := r.Context().Value(connKey{}).(*connInfo)
 	if conn == nil {
 		conn = &connInfo{}
 	}
+	h := &handling{writer: hijackWatch{ResponseWriter: w}}
+	h.exchange.W, h.exchange.R = &h.writer, r
+	s.attempt(h, conn)
+}
+
+// attempt takes one attempt through its life, whatever the protocol that it came by: journal, claim, body,
+// store, fault, commit.
+func (s *Server) attempt(h *handling, conn *connInfo) {
+	x := &h.exchange
+	r := x.R
+	h.server, x.Closing = s, s.closing
 	reused := conn.requests.Add(1) > 1
-	if r.URL.Path == WarmPath {
-		w.WriteHeader(http.StatusNoContent)
+	switch r.URL.Path {
+	case WarmPath:
+		say(x, faults.Reply{Status: http.StatusNoContent})
 		return
-	}
-	if r.URL.Path == TokenPath {
-		s.token(w, r)
+	case TokenPath:
+		s.token(x)
 		return
 	}
 	c := s.find(r.URL.Path)
 	if c == nil {
-		s.unmatched(w, r)
+		s.unmatched(x)
 		return
 	}
 	s.active.Add(1)
 	defer s.active.Done()
 
-	h := &handling{server: s, call: c, claimed: s.journal(c, r, conn, reused)}
+	h.call, h.claimed = c, s.journal(c, r, conn, reused)
 	if h.capped {
-		s.stonewall(r)
+		s.stonewall(x)
 		return
 	}
-	h.writer.ResponseWriter = w
-	h.exchange = faults.Exchange{W: &h.writer, R: r, Closing: s.closing, Receive: h.receive, Delivered: h.delivered,
-		Answered: h.answered, Over: h.over}
+	x.Receive, x.Delivered, x.Answered, x.Over = h.receive, h.delivered, h.answered, h.over
 	if !h.fault.IsOK() {
-		h.exchange.Unread, h.exchange.Quota = h.unread, h.quota
+		x.Unread, x.Quota = h.unread, h.quota
 	}
-	if !h.fault.BeforeBody() {
+	switch {
+	case h.fault.IgnoresBody():
+		s.unread(h.attempt, 0)
+		h.settle = s.admit(c, h.attempt, x, nil)
+	case !h.fault.BeforeBody():
 		if err := h.receive(r.Body); err != nil {
 			// The client broke off; nothing can be answered and nothing was asked.
 			h.over()
@@ -77,8 +90,10 @@ type handling struct {
 	claimed
 	server   *Server
 	call     *call
-	writer   hijackWatch
+	writer   hijackWatch // of HTTP/1.1
 	exchange faults.Exchange
+	// connEnds, if not nil, reports when the attempt is over whether its connection takes no further request.
+	connEnds func() bool
 	settle   func() // of admit; nil until then
 }
 
@@ -125,12 +140,22 @@ func (h *handling) apply() {
 		h.settle()
 	}
 	h.over()
-	if h.writer.hijacked || err != nil {
+	ends := h.writer.hijacked || h.connEnds != nil && h.connEnds()
+	if err != nil || ends {
 		s.closed(h.attempt)
 	}
-	if err != nil && !errors.Is(err, faults.ErrBrokenOff) {
+	// The fault of another stream may end the connection of a good answer.
+	if err != nil && !errors.Is(err, faults.ErrBrokenOff) && !(h.fault.IsOK() && ends) {
 		s.undelivered(h.call, h.attempt, err)
 	}
+}
+
+// say answers a request that is no attempt.
+func say(x *faults.Exchange, r faults.Reply) {
+	x.Reply = r
+	x.Commit, x.Delivered = func() {}, func() {}
+	x.Answered = func(int, []string, time.Time) {}
+	_ = faults.Apply(x, faults.Fault{}) // the client may have gone: there is nothing to tell
 }
 
 func (h *handling) delivered() { h.server.delivered(h.attempt, h.fault) }
@@ -188,13 +213,16 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 
 // stonewall holds an attempt beyond the cap until the world is closed: whoever loops without end is
 // stopped here, in whatever clock it runs.
-func (s *Server) stonewall(r *http.Request) {
+func (s *Server) stonewall(x *faults.Exchange) {
+	r := x.R
 	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxBody))
 	select {
 	case <-s.closing:
 	case <-r.Context().Done():
 	}
-	panic(http.ErrAbortHandler) // net/http would answer 200 to whoever still waits
+	if x.Stream == nil {
+		panic(http.ErrAbortHandler) // net/http would answer 200 to whoever still waits
+	}
 }
 
 func (s *Server) received(a *history.Attempt, body []byte, err error) {

@@ -94,6 +94,7 @@ func (s *Server) claimFault(a *history.Attempt, f faults.Fault) {
 	a.Fault = faults.OK
 	if !f.IsOK() {
 		a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
+		a.Unprocessed = f.Unprocessed()
 		s.account(f).Claimed++
 	}
 }

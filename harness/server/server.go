@@ -1,4 +1,5 @@
-// Package server is the fake server: real net/http over a real or in-memory listener, with a journal of
+// Package server is the fake server: real net/http, or the frame-level HTTP/2 of package h2, over a real or
+// in-memory listener, with a journal of
 // every attempt, a ledger of every effect, an idempotency store whose behaviour the scenario chooses, and
 // the execution of planned faults.
 package server
@@ -44,6 +45,8 @@ type Config struct {
 	// Bounds on the idempotency store; 0: DefaultMaxKeys and DefaultMaxKeyBytes.
 	MaxKeys     int
 	MaxKeyBytes int
+	// Protocol is faults.HTTP1 or faults.HTTP2 (by prior knowledge: RFC 9113 §3.3); "": HTTP1.
+	Protocol string
 }
 
 // DefaultAttemptCap bounds the attempts of one call when the Config does not.
@@ -54,6 +57,7 @@ type Server struct {
 	cfg     Config
 	profile profile
 	http    *http.Server
+	frames  *frames // in place of http, for HTTP/2
 	closing chan struct{}
 	once    sync.Once
 	conns   atomic.Int64
@@ -107,6 +111,10 @@ func New(cfg Config) *Server {
 		accounts: map[string]*history.Account{},
 		unfound:  map[string]bool{},
 		quotas:   map[string]*window{},
+	}
+	if cfg.Protocol == faults.HTTP2 {
+		s.frames = newFrames(s)
+		return s
 	}
 	s.http = &http.Server{
 		Handler:     s,
@@ -177,6 +185,9 @@ func once(f faults.Fault) faults.Fault {
 
 // Serve answers on l until Close.
 func (s *Server) Serve(l net.Listener) error {
+	if s.frames != nil {
+		return s.frames.serve(l)
+	}
 	err := s.http.Serve(l)
 	if err == http.ErrServerClosed {
 		return nil
@@ -188,7 +199,12 @@ func (s *Server) Serve(l net.Listener) error {
 // are still to come are made first.
 func (s *Server) Close() error {
 	s.once.Do(func() { close(s.closing) })
-	err := s.http.Close()
+	var err error
+	if s.frames != nil {
+		err = s.frames.close()
+	} else {
+		err = s.http.Close()
+	}
 	s.active.Wait()
 	return err
 }
@@ -263,18 +279,21 @@ func (s *Server) find(path string) *call {
 }
 
 // unmatched answers a request that belongs to no call, so that nobody takes it for a network error.
-func (s *Server) unmatched(w http.ResponseWriter, r *http.Request) {
+func (s *Server) unmatched(x *faults.Exchange) {
 	s.mu.Lock()
-	what := r.Method + " " + r.URL.Path
-	near := s.nearestPath(r.URL.Path)
+	what := x.R.Method + " " + x.R.URL.Path
+	near := s.nearestPath(x.R.URL.Path)
 	if !s.unfound[what] && len(s.unfound) < 100 {
 		s.unfound[what] = true
 		s.findings = append(s.findings, history.Finding{Kind: history.FindingUnmatched,
 			Text: "no route of the scenario matches " + what + "; the nearest is " + near})
 	}
 	s.mu.Unlock()
-	w.Header().Set(UnmatchedHeader, "true")
-	http.Error(w, "retrychaos: no route of the scenario matches "+what+"; the nearest is "+near, http.StatusNotFound)
+	say(x, faults.Reply{
+		Status: http.StatusNotFound,
+		Header: http.Header{UnmatchedHeader: {"true"}, "Content-Type": {"text/plain; charset=utf-8"}},
+		Body:   []byte("retrychaos: no route of the scenario matches " + what + "; the nearest is " + near + "\n"),
+	})
 }
 
 // nearestPath returns the registered path that shares the longest prefix with path. Callers hold mu.

@@ -1,10 +1,10 @@
 package server
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 
+	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/scenarios"
 )
 
@@ -21,32 +21,33 @@ const (
 
 // token answers a request for a token. Whoever asks more often than a call may make attempts is held until the
 // world is closed, like a call over its cap.
-func (s *Server) token(w http.ResponseWriter, r *http.Request) {
+func (s *Server) token(x *faults.Exchange) {
 	s.active.Add(1)
 	defer s.active.Done()
-	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxBody))
+	_, _ = io.Copy(io.Discard, io.LimitReader(x.R.Body, maxBody))
 	s.mu.Lock()
 	s.tokens++
 	capped := s.tokens > s.cfg.AttemptCap*max(1, len(s.order))
 	s.mu.Unlock()
+	plain := func(status int, name, value, text string) {
+		say(x, faults.Reply{Status: status, Header: http.Header{name: {value}, "Content-Type": {"text/plain; charset=utf-8"}}, Body: []byte(text + "\n")})
+	}
 	switch {
 	case capped:
-		s.stonewall(r)
+		s.stonewall(x)
 	case s.cfg.Token == scenarios.TokenNone:
-		s.unmatched(w, r)
-	case r.Method != http.MethodPost:
-		w.Header().Set("Allow", http.MethodPost)
-		http.Error(w, "a token is asked for by POST", http.StatusMethodNotAllowed)
+		s.unmatched(x)
+	case x.R.Method != http.MethodPost:
+		plain(http.StatusMethodNotAllowed, "Allow", http.MethodPost, "a token is asked for by POST")
 	case s.cfg.Token == scenarios.TokenLocked:
-		w.Header().Set("WWW-Authenticate", "Basic")
-		http.Error(w, "no token for you", http.StatusUnauthorized)
+		plain(http.StatusUnauthorized, "Www-Authenticate", "Basic", "no token for you")
 	default:
 		token := freshToken
 		if s.cfg.Token == scenarios.TokenRevoked {
 			token = revokedToken
 		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]string{"token": token}) // a client that has gone needs none
+		say(x, faults.Reply{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: []byte(`{"token":"` + token + `"}` + "\n")})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -35,6 +36,8 @@ type NamedClient struct {
 func Main(clients ...NamedClient) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
+	// net/http writes to the standard logger what it thinks of a server that breaks on purpose.
+	log.SetOutput(io.Discard)
 	code := Execute(ctx, os.Args[1:], os.Stdout, os.Stderr, clients...)
 	stop()
 	os.Exit(code)

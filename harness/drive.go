@@ -34,6 +34,8 @@ type drive struct {
 	seed     uint64
 	env      environment
 
+	attemptCap int // attempts per call; 0: the server's default
+
 	// What follows is read by history, which may be asked while a stuck run still goes on.
 	mu       sync.Mutex
 	srv      *server.Server
@@ -69,7 +71,10 @@ func (d *drive) run(net *world.Network) {
 	defer net.Close()
 	start := time.Now()
 	rec := newRecorder(start)
-	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start, Keys: d.scenario.Server.Keys})
+	srv := server.New(server.Config{
+		Scenario: d.scenario.Name, Seed: d.seed, Start: start, Keys: d.scenario.Server.Keys, AttemptCap: d.attemptCap,
+		Capacity: d.scenario.Server.Capacity, Incidents: d.scenario.Server.Incidents,
+	})
 	jobs := d.expand(rec, srv)
 	d.mu.Lock()
 	d.srv, d.rec, d.start = srv, rec, start
@@ -199,6 +204,7 @@ func (d *drive) history() *history.History {
 		return h
 	}
 	d.srv.Record(h)
+	h.Triggers = triggers(d.scenario)
 	open := d.rec.merge(h)
 	if h.Leaks.Known {
 		h.Leaks.Bodies = open

@@ -43,6 +43,8 @@ type Runner struct {
 	Checks []check.Check
 	// RealCap bounds the real time of one scenario; default 60s.
 	RealCap time.Duration
+	// AttemptCap bounds the attempts of one call; default server.DefaultAttemptCap.
+	AttemptCap int
 }
 
 // Run runs each scenario as a subtest of t, in the virtual world, and fails those with findings. It
@@ -114,6 +116,7 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 	}
 	began := time.Now()
 	d := newDrive(client, s, r.Seed)
+	d.attemptCap = r.AttemptCap
 	switch {
 	case r.World == world.Loopback:
 		d.loopback(r.RealCap)

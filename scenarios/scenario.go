@@ -76,6 +76,7 @@ type Group struct {
 	CancelAfter  time.Duration // the application cancels so long after the call's start; 0: never
 	Start        time.Duration // from the start of the run
 	Every        time.Duration // distance between the starts of the group's calls
+	Arrivals     Arrivals      // how the starts follow each other; default even
 	After        string        // starts when the calls of that group are over (then Start counts from there)
 	Fleet        bool          // every call has a client instance, and connections, of its own
 	SameInstant  bool          // no start skew at all: all start in the same nanosecond
@@ -88,6 +89,9 @@ const NoDeadline time.Duration = -1
 // Server is how the fake server behaves where no fault strikes.
 type Server struct {
 	Keys KeyMode // default honour
+	// Capacity bounds how fast it works; nil: it answers at once.
+	Capacity  *Capacity
+	Incidents []Incident // what happens to a server that has a Capacity
 }
 
 // Expect is what the author expects of any good client, beyond the checks. Nil means no expectation.

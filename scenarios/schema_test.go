@@ -121,6 +121,9 @@ scenarios:
 		{"family: a", "family: [a]"},
 		{"source: d", "source: d, worlds: [vitual]"},
 		{"source: d", "source: d, server: {keys: honor}"},
+		{"source: d", "source: d, server: {capacity: {workers: 1}}"},
+		{"source: d", "source: d, server: {capacity: {workers: 1, service: 1s, full: 404}}"},
+		{"source: d", "source: d, server: {incidents: [{do: stal}]}"},
 		{"source: d", "source: d, settle: 3"},
 		{"source: d", "source: d, matrix: {}"},
 	} {

@@ -63,7 +63,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.answered(a, status, retryAfter, notBefore)
 		},
 	}
+	t := s.queueUp(c, a, r, &fault)
 	settle := s.admit(c, a, x, body)
+	if left := s.worked(a, t, &fault); left {
+		// Nobody is there to be told.
+		if t.lost == "" {
+			x.Commit()
+		}
+		settle()
+		s.over(a)
+		s.closed(a)
+		return
+	}
 	late := fault.Phase == faults.CommitLate && !fault.IsOK()
 	if late {
 		s.lateStart()

@@ -35,7 +35,9 @@ type Config struct {
 	Seed       uint64
 	Start      time.Time // instant zero of the run
 	Keys       scenarios.KeyMode
-	AttemptCap int // attempts per call after which the server answers no more; 0: 64
+	AttemptCap int                 // attempts per call after which the server answers no more; 0: 64
+	Capacity   *scenarios.Capacity // nil: it answers at once
+	Incidents  []scenarios.Incident
 }
 
 // DefaultAttemptCap bounds the attempts of one call when the Config does not.
@@ -49,6 +51,7 @@ type Server struct {
 	once    sync.Once
 	conns   atomic.Int64
 	active  sync.WaitGroup // handlers at work, late commits included
+	station *station       // nil without a capacity
 
 	mu       sync.Mutex
 	calls    map[string]*call // by path
@@ -83,6 +86,9 @@ func New(cfg Config) *Server {
 		keys:     map[string]*stored{},
 		accounts: map[string]*history.Account{},
 		unfound:  map[string]bool{},
+	}
+	if cfg.Capacity != nil {
+		s.station = newStation(cfg.Seed, *cfg.Capacity, cfg.Incidents, s.now)
 	}
 	s.http = &http.Server{
 		Handler:     s,
@@ -149,6 +155,9 @@ func once(f faults.Fault) faults.Fault {
 
 // Serve answers on l until Close.
 func (s *Server) Serve(l net.Listener) error {
+	if s.station != nil {
+		s.station.start()
+	}
 	err := s.http.Serve(l)
 	if err == http.ErrServerClosed {
 		return nil
@@ -160,6 +169,9 @@ func (s *Server) Serve(l net.Listener) error {
 // are still to come are made first.
 func (s *Server) Close() error {
 	s.once.Do(func() { close(s.closing) })
+	if s.station != nil {
+		s.station.close()
+	}
 	err := s.http.Close()
 	s.active.Wait()
 	return err

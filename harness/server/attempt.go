@@ -57,7 +57,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hw := &hijackWatch{ResponseWriter: w}
 	x := &faults.Exchange{
 		W: hw, R: r, Closing: s.closing,
-		Delivered: func() { s.delivered(a, fault) },
+		Delivered: func() { s.delivered(a) },
 		Over:      func() { s.over(a) },
 		Answered: func(status int, retryAfter []string, notBefore time.Time) {
 			s.answered(a, status, retryAfter, notBefore)
@@ -116,7 +116,7 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 	a.Fault = faults.OK
 	if !f.IsOK() {
 		a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
-		s.account(f).Claimed++
+		s.accountOf(a.Fault).Claimed++
 	}
 	for k, want := range c.header {
 		if strings.Join(r.Header.Values(k), "\x00") != strings.Join(want, "\x00") {
@@ -148,15 +148,15 @@ func (s *Server) received(a *history.Attempt, body []byte, err error) {
 	a.BodyBroken = err != nil
 }
 
-func (s *Server) delivered(a *history.Attempt, f faults.Fault) {
+func (s *Server) delivered(a *history.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.Delivered {
 		return
 	}
 	a.Delivered = true
-	if !f.IsOK() {
-		s.account(f).Delivered++
+	if a.Fault != faults.OK {
+		s.accountOf(a.Fault).Delivered++
 	}
 }
 

@@ -59,6 +59,7 @@ type Server struct {
 	ledger   []history.Effect
 	keys     map[string]*stored
 	accounts map[string]*history.Account
+	strikes  map[string]strike // by the text that claim was given
 	findings []history.Finding
 	unfound  map[string]bool
 	late     int           // attempts whose late commit is still to come
@@ -85,6 +86,7 @@ func New(cfg Config) *Server {
 		calls:    map[string]*call{},
 		keys:     map[string]*stored{},
 		accounts: map[string]*history.Account{},
+		strikes:  map[string]strike{},
 		unfound:  map[string]bool{},
 	}
 	if cfg.Capacity != nil {
@@ -138,7 +140,11 @@ func (s *Server) Register(regs ...Registration) {
 
 // account returns the account of f. Callers hold mu.
 func (s *Server) account(f faults.Fault) *history.Account {
-	text := once(f).String()
+	return s.accountOf(once(f).String())
+}
+
+// accountOf returns the account of the fault with that text. Callers hold mu.
+func (s *Server) accountOf(text string) *history.Account {
 	a := s.accounts[text]
 	if a == nil {
 		a = &history.Account{Fault: text}

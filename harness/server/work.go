@@ -52,11 +52,8 @@ func (s *Server) worked(a *history.Attempt, t *ticket, fault *faults.Fault) (lef
 	return false
 }
 
-// reset is what an attempt meets that is refused or lost.
-var reset = faults.Fault{Name: "connection_reset", Phase: faults.BeforeCommit}
-
 // answer is what an attempt meets that the station does not take in.
-func (s *station) answer(shed string, waiting int) faults.Fault {
+func (s *station) answer(shed string, waiting int) string {
 	if shed != shedFull {
 		return reset
 	}
@@ -64,31 +61,38 @@ func (s *station) answer(shed string, waiting int) faults.Fault {
 	case scenarios.FullRefuse:
 		return reset
 	case scenarios.FullDrop:
-		return faults.Fault{Name: "hang", Phase: faults.BeforeCommit}
+		return "hang"
 	case scenarios.Full429:
-		seconds := (s.drain(waiting) + time.Second - 1) / time.Second
-		return mustParse(fmt.Sprintf("429 retry-after=%ds", seconds))
+		return fmt.Sprintf("429 retry-after=%ds", (s.drain(waiting)+time.Second-1)/time.Second)
 	}
-	return mustParse("503")
+	return "503"
 }
 
-// mustParse is for texts of this package's own.
-func mustParse(text string) faults.Fault {
-	f, err := faults.Parse(text)
-	if err != nil {
-		panic(err)
-	}
-	return f
+// reset is what an attempt meets that is refused or lost.
+const reset = "connection_reset"
+
+// A strike is a fault with what a journal says of it, made once and not for each of a herd.
+type strike struct {
+	fault          faults.Fault
+	text, category string
 }
 
-// claim claims for the attempt what a server without capacity to spare does to it, as journal does for a planned
-// fault.
-func (s *Server) claim(a *history.Attempt, f faults.Fault, fault *faults.Fault) {
+// claim claims a fault for the attempt that a server without capacity to spare turns away, as journal does for a
+// planned one. The text is one of this package's own.
+func (s *Server) claim(a *history.Attempt, text string, fault *faults.Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	*fault = f
-	a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
-	account := s.account(f)
-	account.Planned = -1
-	account.Claimed++
+	k, ok := s.strikes[text]
+	if !ok {
+		f, err := faults.Parse(text)
+		if err != nil {
+			panic(err)
+		}
+		k = strike{f, f.String(), string(f.Category())}
+		s.strikes[text] = k
+		s.accountOf(k.text).Planned = -1
+	}
+	*fault = k.fault
+	a.Fault, a.FaultName, a.Phase, a.Category = k.text, k.fault.Name, string(k.fault.Phase), k.category
+	s.accountOf(k.text).Claimed++
 }

@@ -77,6 +77,6 @@ Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or inpu
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRun(clients), newList(clients), newLint(), newVersion())
+	root.AddCommand(newRun(clients), newList(clients), newHerd(clients), newLint(), newVersion())
 	return root
 }

@@ -89,7 +89,7 @@ func (d *drive) run(net *world.Network) {
 	go func() { served <- srv.Serve(l) }()
 
 	fleet := &fleet{client: d.client, net: net, rec: rec, baseURL: "http://" + l.Addr().String(), seed: d.seed,
-		warm: d.scenario.Connection == faults.Reused}
+		warm: d.scenario.Connection == faults.Reused, lean: lean(d.scenario)}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -220,6 +220,7 @@ type fleet struct {
 	baseURL string
 	seed    uint64
 	warm    bool
+	lean    bool
 
 	shared    Caller
 	instances uint64
@@ -251,6 +252,10 @@ func (f *fleet) instance() (Caller, error) {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
+	}
+	if f.lean {
+		base.MaxIdleConnsPerHost = -1
+		base.ReadBufferSize, base.WriteBufferSize = leanBuffer, leanBuffer
 	}
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++

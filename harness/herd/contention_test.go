@@ -11,10 +11,10 @@ func TestContention(t *testing.T) {
 	_, short := seeds(t)
 	runs, slack := 100, 1.0
 	if short {
-		runs, slack = 12, 2
+		runs, slack = 8, 2.5
 	}
 	for _, want := range ContentionReference() {
-		if short && (want.Clients > 50 || want.Clients > 10 && want.Policy == "exponential") {
+		if short && (want.Clients > 50 || want.Clients > 10 && want.Policy != "full") {
 			continue
 		}
 		for _, p := range ContentionPolicies() {

@@ -8,11 +8,11 @@ import (
 
 // The outages of the table: a server that does 100 attempts a second and holds 500, whose clients give up after 1 s.
 // The trigger comes after a minute and the load goes on for 340 s. Short has the same with a trigger at 10 s and
-// 50 s of load after it, for tests.
+// half a minute of load after it, for tests.
 func Outages(short bool) []Setting {
 	at, until := 60*time.Second, 400*time.Second
 	if short {
-		at, until = 10*time.Second, 65*time.Second
+		at, until = 10*time.Second, 47*time.Second
 	}
 	server := scenarios.Capacity{Workers: 10, Service: 100 * time.Millisecond, Queue: 500}
 	return []Setting{

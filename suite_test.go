@@ -2,16 +2,20 @@ package retrychaos_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"testing"
 
+	"github.com/h2non/gock"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/retrychaos/retrychaos/harness"
 	"github.com/retrychaos/retrychaos/harness/check"
 	"github.com/retrychaos/retrychaos/harness/controls"
+	"github.com/retrychaos/retrychaos/harness/gockworld"
+	"github.com/retrychaos/retrychaos/harness/matchers"
 	"github.com/retrychaos/retrychaos/harness/world"
 	"github.com/retrychaos/retrychaos/retry"
 	"github.com/retrychaos/retrychaos/scenarios"
@@ -37,6 +41,7 @@ func TestRetrychaos(t *testing.T) {
 	bundledInVirtualTime(t, seed, library)
 	bundledOnLoopback(t, seed, library)
 	controlsAreCaught(t, seed, library)
+	hostBuiltIn(t, seed, library)
 
 	suite, reporter := GinkgoConfiguration()
 	if os.Getenv("NO_COLOR") != "" {
@@ -122,4 +127,49 @@ func controlsAreCaught(t *testing.T, seed uint64, library []scenarios.Scenario) 
 				Expect(k.By).To(HaveKey(id), "a listed consequence does not follow")
 			}
 		}, table)
+}
+
+// hostBuiltIn judges clients that cannot be pointed at the fake server. gock is one per process, so its specs
+// are Serial.
+func hostBuiltIn(t *testing.T, seed uint64, library []scenarios.Scenario) {
+	place := gockworld.World{Origin: "https://api.example.com/v1", Runner: harness.Runner{Seed: seed}}
+	good := harness.Bundled("retry", retry.Policy{})
+	blind := controls.Good()
+	for _, c := range controls.All() {
+		if c.Client.Name == "control/retries-post-blindly" {
+			blind = c
+		}
+	}
+	Describe("a client with its host built in", Serial, Label("gock", "virtual"), func() {
+		var fit []TableEntry
+		for _, s := range library {
+			if gockworld.Fit(s) == nil {
+				fit = append(fit, Entry(s.Name, Label(s.Family()), s))
+			}
+		}
+		DescribeTable("is judged like any other", func(s scenarios.Scenario) {
+			res, err := place.One(t, good, s)
+			Expect(err).NotTo(HaveOccurred())
+			expectPass(res)
+			Expect(http.DefaultTransport).To(BeIdenticalTo(gock.NativeTransport))
+		}, fit)
+
+		It("is caught when it charges twice", func() {
+			list, err := scenarios.Match(library, "duplicates/post-unkeyed-*")
+			Expect(err).NotTo(HaveOccurred())
+			failed := 0
+			for _, s := range list {
+				res, err := place.One(t, blind.Client, s)
+				if err != nil {
+					Expect(err).To(BeAssignableToTypeOf(&gockworld.NeedsWireError{}))
+					continue
+				}
+				if res.Status == check.Fail {
+					failed++
+					Expect(res).NotTo(matchers.HaveNoDuplicateEffects())
+				}
+			}
+			Expect(failed).To(BeNumerically(">", 0), "it was never seen to charge twice")
+		})
+	})
 }

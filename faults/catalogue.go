@@ -31,6 +31,8 @@ type Entry struct {
 	// category and blocks answer for entries where it depends on the parameters.
 	category func(f Fault) Category
 	blocks   func(f Fault) bool
+	// byHTTP answers whether net/http can send this without giving up its connection; nil is never.
+	byHTTP func(f Fault) bool
 	// noLate: late= has no meaning, because the effect itself says when the commit comes.
 	noLate bool
 }

@@ -16,6 +16,7 @@ func latency() Entry {
 		Where:   WhereNowhere,
 		Example: "latency delay=200ms",
 		run:     runLatency,
+		byHTTP:  func(Fault) bool { return true },
 		// The delay itself says how late the commit is.
 		noLate: true,
 	}

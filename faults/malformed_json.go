@@ -78,6 +78,7 @@ func malformedJSON() Entry {
 		Sees:      "status 200 and a body that does not decode (an error of encoding/json, or an object that is not the answer)",
 		Where:     WhereDecoding,
 		Example:   "malformed_json variant=html",
+		byHTTP:    answeredByHTTP,
 		deliver: func(d *delivery) error {
 			for _, v := range Variants() {
 				if v.Name == d.fault.Variant {

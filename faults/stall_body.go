@@ -37,6 +37,7 @@ func stallBody() Entry {
 			return Transport
 		},
 		blocks:  func(f Fault) bool { return f.End == EndHang },
+		byHTTP:  func(f Fault) bool { return f.End == EndNormal },
 		deliver: deliverStall,
 	}
 }

@@ -33,6 +33,7 @@ func status() Entry {
 			}
 			return "", ""
 		},
+		byHTTP:  answeredByHTTP,
 		deliver: func(d *delivery) error { return d.respond(statusReply(d.fault, time.Now())) },
 	}
 }

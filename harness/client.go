@@ -46,6 +46,10 @@ type Env struct {
 	BaseURL string
 	// Seed is for clients whose randomness can be seeded; it differs from instance to instance.
 	Seed uint64
+	// Finding tells of something that is wrong with the test and not with the client, such as a request to
+	// somewhere that the test does not know. The run is then undecided, and says why. kind is one of the
+	// history.Finding constants. It may be called from several goroutines at once.
+	Finding func(kind, text string)
 }
 
 // Call is one logical operation that an application asks a client for.

@@ -89,7 +89,8 @@ func (d *drive) run(net *world.Network) {
 	go func() { served <- srv.Serve(l) }()
 
 	fleet := &fleet{client: d.client, net: net, rec: rec, baseURL: "http://" + l.Addr().String(), seed: d.seed,
-		warm: d.scenario.Connection == faults.Reused, lean: lean(d.scenario)}
+		finding: func(kind, text string) { d.finding(kind, "%s", text) },
+		warm:    d.scenario.Connection == faults.Reused, lean: lean(d.scenario)}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -219,6 +220,7 @@ type fleet struct {
 	rec     *recorder
 	baseURL string
 	seed    uint64
+	finding func(kind, text string)
 	warm    bool
 	lean    bool
 
@@ -260,7 +262,7 @@ func (f *fleet) instance() (Caller, error) {
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++
 	c, err := f.client.New(Env{
-		Transport: t, DialContext: f.net.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances),
+		Transport: t, DialContext: f.net.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances), Finding: f.finding,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making client %s: %w", f.client.Name, err)

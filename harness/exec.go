@@ -80,7 +80,8 @@ func runProcess(ctx context.Context, words []string, call Call) Outcome {
 	var stderr bytes.Buffer
 	cmd.Stderr = &limited{&stderr, maxStderr}
 	err := cmd.Run()
-	if err == nil {
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
+		// With ErrWaitDelay the process has ended well, and a child that it left behind holds its stderr.
 		return Outcome{OK: true}
 	}
 	if cause := ctx.Err(); cause != nil {

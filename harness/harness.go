@@ -63,16 +63,24 @@ func (r Runner) Run(t *testing.T, client Client, list ...scenarios.Scenario) []*
 		t.Run(s.Name, func(t *testing.T) {
 			res := r.One(t, client, s)
 			results = append(results, res)
-			switch res.Status {
-			case check.Pass:
-			case check.Skipped:
-				t.Skip(res.Reason)
-			default:
-				t.Error(res.Explain(r.Level) + fmt.Sprintf("\nreplay: %s=%d go test -run '%s'", SeedEnv, r.Seed, "^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$"))
-			}
+			r.Report(t, res)
 		})
 	}
 	return results
+}
+
+// Report ends a test with a result of One: it fails t with all that there is to say if there are findings at
+// the runner's level, and skips it if the scenario was skipped. t must be the one of the calling goroutine.
+func (r Runner) Report(t *testing.T, res *Result) {
+	t.Helper()
+	switch res.Status {
+	case check.Pass:
+	case check.Skipped:
+		t.Skip(res.Reason)
+	default:
+		name := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
+		t.Error(res.Explain(r.withDefaults().Level) + fmt.Sprintf("\nreplay: %s=%d go test -run '%s'", SeedEnv, res.Seed, name))
+	}
 }
 
 func (r Runner) withDefaults() Runner {

@@ -4,25 +4,34 @@
 package peers
 
 import (
-	"runtime/debug"
+	_ "embed"
+
+	"golang.org/x/mod/modfile"
 
 	"github.com/retrychaos/retrychaos/harness"
 )
 
 // All returns every adapted client.
 func All() []harness.Client {
-	return []harness.Client{GoRetryableHTTP()}
+	return []harness.Client{
+		AWS(), Azcore(), Backoff(), FailsafeHTTP(), Gax(), GoRetry(), GoRetryableHTTP(), Heimdall(), NetHTTP(),
+		Pester(), Rehttp(), Req(), Resty2(), Resty3(), RetryGo(),
+	}
 }
 
-// version returns the version of a module in this build.
+//go:embed go.mod
+var goMod []byte
+
+// version returns the version of a module that this one requires. A test binary carries no build information
+// of its modules, so go.mod is read.
 func version(module string) string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	f, err := modfile.Parse("go.mod", goMod, nil)
+	if err != nil {
 		return ""
 	}
-	for _, d := range info.Deps {
-		if d.Path == module {
-			return d.Version
+	for _, r := range f.Require {
+		if r.Mod.Path == module {
+			return r.Mod.Version
 		}
 	}
 	return ""

@@ -46,6 +46,18 @@ func WriteAll(dir string, r *Report) ([]string, error) {
 	return paths, errors.Join(errs...)
 }
 
+// Prepare makes the folder that WriteAll will write into, and returns an error if nothing can be written there.
+func Prepare(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("report folder: %w", err)
+	}
+	probe, err := os.CreateTemp(dir, ".probe.*")
+	if err != nil {
+		return fmt.Errorf("report folder: %w", err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
 // writeFile writes to a temporary file beside path and renames it when it is complete.
 func writeFile(path string, write func(io.Writer) error) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")

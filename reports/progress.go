@@ -75,6 +75,16 @@ func (p *Progress) text() string {
 	return s
 }
 
+// Say writes a line of its own, also where the progress is quiet.
+func (p *Progress) Say(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.o.Terminal && !p.drawn.IsZero() {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+	fmt.Fprintln(p.w, text)
+}
+
 // Close takes the line off the terminal, to make room for the report.
 func (p *Progress) Close() {
 	p.mu.Lock()

@@ -150,7 +150,7 @@ func readBounded(name string, r io.Reader) ([]byte, error) {
 }
 
 func tooBig(name string) error {
-	return &LoadError{Problems: []Problem{{File: name, Msg: "the file is over 1 MiB, which is more than a file of scenarios can be: split it by family"}}}
+	return &LoadError{Problems: []Problem{{File: name, Line: 1, Col: 1, Msg: "the file is over 1 MiB, which is more than a file of scenarios can be: split it by family"}}}
 }
 
 func bare(list []located) []Scenario {
@@ -200,7 +200,7 @@ func load(name string, data []byte) ([]located, []Problem) {
 		return nil, []Problem{src.syntax(err)}
 	}
 	if len(docs) == 0 || len(docs[0].Content) == 0 || isNull(docs[0].Content[0]) {
-		return nil, one(0, 0, "the file is empty: it needs family and scenarios")
+		return nil, one(1, 1, "the file is empty: it needs family and scenarios")
 	}
 	if len(docs) > 1 {
 		return nil, one(docs[1].Line, docs[1].Column, "a second document starts here: one file holds one family, so put it into a file of its own")

@@ -27,9 +27,9 @@ func TestLoadRefuses(t *testing.T) {
 		name, text string
 		want       []string // whole lines, "x.yaml" in front left out
 	}{
-		{"empty", "", []string{": the file is empty: it needs family and scenarios"}},
-		{"only a comment", "# nothing\n", []string{": the file is empty: it needs family and scenarios"}},
-		{"null", "~\n", []string{": the file is empty: it needs family and scenarios"}},
+		{"empty", "", []string{":1:1: the file is empty: it needs family and scenarios"}},
+		{"only a comment", "# nothing\n", []string{":1:1: the file is empty: it needs family and scenarios"}},
+		{"null", "~\n", []string{":1:1: the file is empty: it needs family and scenarios"}},
 		{"a text", "hello\n", []string{`:1:1: want a mapping with fields like "family:", not "hello"`}},
 		{"a list", "- a\n", []string{`:1:1: want a mapping with fields like "family:", not a list`}},
 		{"no scenarios", "family: a\n", []string{":1:1: there is no list of scenarios"}},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,7 +15,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"retrychaos": func() { cli.Main() }})
+	testscript.Main(m, map[string]func(){
+		"retrychaos":  func() { cli.Main() },
+		"interrupted": interrupted,
+	})
 }
 
 // TestScripts runs the command as a user does: one script a subject, in testdata/script.
@@ -24,6 +28,9 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":     exits,
 			"decisions": decisions,
+			"grow":      grow,
+			"crlf":      crlf,
+			"smaller":   smaller,
 		},
 	})
 }
@@ -70,4 +77,37 @@ func itoa(n int) string {
 		return "killed"
 	}
 	return string(rune('0' + n))
+}
+
+// grow lengthens a file by comment lines: grow FILE BYTES.
+func grow(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: grow FILE BYTES")
+	}
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	line := "# " + strings.Repeat("x", 61) + "\n"
+	text := ts.ReadFile(args[0]) + strings.Repeat(line, n/len(line)+1)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
+}
+
+// crlf gives a file the line ends of Windows.
+func crlf(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: crlf FILE")
+	}
+	text := strings.ReplaceAll(ts.ReadFile(args[0]), "\n", "\r\n")
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
+}
+
+// smaller fails if a file has that many bytes or more: smaller FILE BYTES.
+func smaller(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: smaller FILE BYTES")
+	}
+	limit, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if n := len(ts.ReadFile(args[0])); n >= limit {
+		ts.Fatalf("%s has %d bytes", args[0], n)
+	}
 }

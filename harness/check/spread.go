@@ -59,8 +59,11 @@ type spreadWave struct {
 }
 
 func judgeSpread(h *history.History) Verdict {
-	waves := spreadWaves(h)
+	waves, cut := spreadWaves(h)
 	if len(waves) == 0 {
+		if len(cut) > 0 {
+			return skipped("%s", cut[0])
+		}
 		return skipped("fewer than %d calls failed together", herd)
 	}
 	level := alpha / float64(len(waves)*len(scanScales))
@@ -122,7 +125,7 @@ func judgeSpread(h *history.History) Verdict {
 	peak, lines := histogram(slices.Clone(shown.xs))
 	v.Evidence = append(evidence[:min(len(evidence), maxEvidence)], fmt.Sprintf("%s, peak %.1f times the mean:", shown.name(), peak))
 	v.Evidence = append(v.Evidence, lines...)
-	v.Notes = capNotes(notes)
+	v.Notes = capNotes(append(notes, cut...))
 	return v
 }
 
@@ -175,9 +178,8 @@ func (w *spreadWave) why() string {
 	return fmt.Sprintf("%d calls are too few", len(w.xs))
 }
 
-// spreadWaves prepares the waves that are large enough.
-func spreadWaves(h *history.History) []spreadWave {
-	var out []spreadWave
+// spreadWaves prepares the waves that are large enough, and tells of those that prove nothing.
+func spreadWaves(h *history.History) (out []spreadWave, cut []string) {
 	for _, wave := range h.Waves() {
 		w := spreadWave{Wave: wave, grain: h.Grain}
 		var kept []history.Gap
@@ -197,10 +199,37 @@ func spreadWaves(h *history.History) []spreadWave {
 		if len(kept) < herd {
 			continue
 		}
+		if n := cutShort(h, wave); n > 0 {
+			cut = append(cut, fmt.Sprintf("%s: cancellation or a deadline kept %s from coming back, so that those which came say nothing of the rest", w.name(), plural(n, "call")))
+			continue
+		}
 		w.width, w.claim, w.assumed = spreadWidth(h, wave, kept, lens)
 		out = append(out, w)
 	}
-	return out
+	return out, cut
+}
+
+// cutShort counts the calls that would have been of the wave and whose retry cancellation or deadline
+// prevented, or may have: a wait drawn too long is not begun by a client that looks at its deadline. The waits
+// that are left are the short ones, crowded into less than the jitter, and no test of them is fair.
+func cutShort(h *history.History, wave history.Wave) int {
+	longest := h.Declared.LongestDelay(wave.K)
+	for _, g := range wave.Gaps {
+		if h.Declared.BaseDelay == 0 || wave.Asked {
+			longest = max(longest, 2*g.Len)
+		}
+	}
+	n := 0
+	for _, c := range h.Calls {
+		if c.Group != wave.Group || c.Outcome.OK || len(c.Gaps()) != wave.K-1 {
+			continue
+		}
+		left := c.Deadline - c.LastActivity()
+		if c.Cancelled() || c.Deadline > 0 && left < longest {
+			n++
+		}
+	}
+	return n
 }
 
 // spreadWidth returns the jitter width that the client claims for the wave, in words, and whether it had to

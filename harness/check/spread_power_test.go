@@ -66,7 +66,7 @@ func TestSpreadSimulation(t *testing.T) {
 			rng := rand.New(rand.NewPCG(21, 22))
 			alarms := 0
 			for i := range runs {
-				waves := spreadWaves(noisy(rng, p, []int{20, 50, 100, 200}[i%4], 5))
+				waves, _ := spreadWaves(noisy(rng, p, []int{20, 50, 100, 200}[i%4], 5))
 				if rejected(waves, alpha) {
 					t.Fatalf("herd %d: a false alarm at α = %v", i, alpha)
 				}
@@ -133,7 +133,7 @@ func TestSpreadPower(t *testing.T) {
 				rng := rand.New(rand.NewPCG(23, 24))
 				caught := 0
 				for range runs {
-					if rejected(spreadWaves(herdBy(rng, b.policy, n, 5, ms/10)), alpha) {
+					if waves, _ := spreadWaves(herdBy(rng, b.policy, n, 5, ms/10)); rejected(waves, alpha) {
 						caught++
 					}
 				}
@@ -160,7 +160,7 @@ func TestSpreadPowerAfterRetryAfter(t *testing.T) {
 		for range runs {
 			h := afterRetryAfter(200, false, func(_ int, asked time.Duration) time.Duration { return wait(rng, asked) })
 			h.Declared = history.Declared{Jitter: history.JitterAdditive, JitterWidth: s / 2}
-			if !rejected(spreadWaves(h), alpha) {
+			if waves, _ := spreadWaves(h); !rejected(waves, alpha) {
 				t.Errorf("%s: not caught", name)
 				break
 			}

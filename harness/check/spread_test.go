@@ -135,7 +135,7 @@ func TestSpreadFalseAlarms(t *testing.T) {
 		rejected := 0
 		for range runs {
 			h := herdBy(rng, p, 30, 3, ms)
-			waves := spreadWaves(h)
+			waves, _ := spreadWaves(h)
 			for _, w := range waves {
 				scales, _ := scan(w.xs, w.width, h.Grain, level/float64(len(waves)*len(scanScales)))
 				if slices.ContainsFunc(scales, scanned.rejects) {
@@ -247,6 +247,30 @@ func TestSpreadAfterRetryAfter(t *testing.T) {
 			t.Errorf("%s: %s, want %s: %s", x.name, v.Status, x.want, v.Reason)
 		}
 	}
+}
+
+// TestSpreadOfWhatWasCutShort: of calls cancelled in their wait only those with a short one come back. They are
+// crowded, and nobody's fault.
+func TestSpreadOfWhatWasCutShort(t *testing.T) {
+	additive := history.Declared{Jitter: history.JitterAdditive, BaseDelay: s, JitterWidth: s / 2}
+	cancelled := func(everyone bool) *history.History {
+		rng := rand.New(rand.NewPCG(13, 14))
+		var calls []*history.Call
+		for i := range 200 {
+			c := call("c"+time.Duration(i).String(), try(0, "503"))
+			if wait := s + uniform(rng, 0, s/2); everyone || wait < 1300*ms {
+				c = call(c.ID, try(0, "503"), try(min(wait, 1250*ms), "ok"))
+			} else {
+				c.Outcome.OK, c.CancelAt, c.Ended = false, 1300*ms, 1300*ms
+			}
+			calls = append(calls, c)
+		}
+		return declares(run(calls...), additive)
+	}
+	table(t, timingSpread, []row{
+		{"cancelled in the wait", cancelled(false), Skipped, "cancellation or a deadline"},
+		{"all came, and crowded", cancelled(true), Fail, "came back within"},
+	})
 }
 
 func TestSpreadWithoutPower(t *testing.T) {

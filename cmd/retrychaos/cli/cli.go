@@ -12,10 +12,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/retrychaos/retrychaos/harness"
+	"github.com/retrychaos/retrychaos/internal/nearest"
+	"github.com/retrychaos/retrychaos/reports"
 )
 
 // Exit statuses; the others come from package reports.
@@ -27,9 +30,11 @@ type NamedClient struct {
 	Doc string // one line, for list clients
 }
 
-// Main runs the command line of the process and exits. The clients are added to the built-in ones.
+// Main runs the command line of the process and exits. The clients are added to the built-in ones. The first
+// SIGINT or SIGTERM ends a run early, with reports of what was done; a second one ends the process.
 func Main(clients ...NamedClient) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
 	code := Execute(ctx, os.Args[1:], os.Stdout, os.Stderr, clients...)
 	stop()
 	os.Exit(code)
@@ -39,6 +44,11 @@ func Main(clients ...NamedClient) {
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// failure is an error that is no fault of the command line: the output could not be written.
+type failure struct{ error }
+
+func (f failure) Unwrap() error { return f.error }
 
 // Execute runs a command line and returns its exit status. Results go to stdout, progress and errors to
 // stderr.
@@ -56,6 +66,9 @@ func Execute(ctx context.Context, args []string, stdout, stderr io.Writer, clien
 		return int(exit)
 	}
 	fmt.Fprintf(stderr, "retrychaos: %v\n", err)
+	if errors.As(err, new(failure)) {
+		return reports.ExitUndecided
+	}
 	return exitUsage
 }
 
@@ -74,9 +87,35 @@ Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or inpu
   retrychaos list scenarios`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          onlyCommands,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return helpful(cmd, err) })
 	root.AddCommand(newRun(clients), newList(clients), newHerd(clients), newLint(), newVersion())
 	return root
+}
+
+// helpful adds where to read on to a complaint about the command line.
+func helpful(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%w (see `%s --help`)", err, cmd.CommandPath())
+}
+
+// onlyCommands is for commands that do nothing without a further word.
+func onlyCommands(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return helpful(cmd, fmt.Errorf("unknown command %q%s", args[0], nearest.Hint(args[0], names)))
+}
+
+// noArgs is for commands that take flags only.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return helpful(cmd, fmt.Errorf("%s takes flags only, and %q is none", cmd.CommandPath(), args[0]))
 }

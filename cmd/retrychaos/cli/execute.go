@@ -27,7 +27,7 @@ func (f *runFlags) execute(ctx context.Context, level check.Level, progress *rep
 			tasks = append(tasks, task{c.Client, s})
 		}
 	}
-	r := &results{progress: progress}
+	r := &results{runner: runner, progress: progress}
 	if runner.World == world.Virtual {
 		t := bubbles()
 		for _, task := range tasks {
@@ -70,6 +70,7 @@ func (t task) calls() int {
 
 // results collects what is done side by side.
 type results struct {
+	runner   harness.Runner
 	progress *reports.Progress
 	mu       sync.Mutex
 	list     []harness.Result
@@ -78,8 +79,8 @@ type results struct {
 func (r *results) add(ctx context.Context, t task, run func() *harness.Result) {
 	var res *harness.Result
 	if ctx.Err() != nil {
-		res = &harness.Result{Scenario: t.scenario.Name, Summary: t.scenario.Summary, Rule: t.scenario.Rule,
-			Client: t.client.Name, Status: check.Skipped, Reason: "the run was interrupted before it"}
+		res = &harness.Result{Scenario: t.scenario.Name, Summary: t.scenario.Summary, Rule: t.scenario.Rule, Source: t.scenario.Source,
+			Client: t.client.Name, World: string(r.runner.World), Seed: r.runner.Seed, Status: check.Skipped, Reason: "the run was interrupted before it"}
 	} else {
 		res = run()
 	}

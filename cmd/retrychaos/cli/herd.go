@@ -56,7 +56,7 @@ again when they are over; "never" is a metastable failure, in which retries keep
   retrychaos herd --load 0.7 --incident 'stall at=60s for=5s' --seeds 3 --csv runs.csv --plots plots
   retrychaos herd --size 1000 --queue 50,500 --policy none --client net/http
   retrychaos herd tables --out docs`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.resolve(cmd); err != nil {
 				return err

@@ -23,7 +23,7 @@ in virtual time, side by side with their reference figures. Exit status 1 where 
 outside of its margin. With --out the page herd.md and its plots are written to that folder.`,
 		Example: `  retrychaos herd tables --seeds 3 --runs 20
   retrychaos herd tables --out docs`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if seeds < 1 || runs < 1 {
 				return fmt.Errorf("--seeds %d --runs %d: both must be positive", seeds, runs)

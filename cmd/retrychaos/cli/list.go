@@ -19,20 +19,23 @@ func newList(clients []NamedClient) *cobra.Command {
 		Short: "List scenarios, faults, checks or clients",
 		Example: `  retrychaos list scenarios
   retrychaos list faults --json`,
-		Args: cobra.NoArgs,
+		Args: onlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	asJSON := cmd.PersistentFlags().Bool("json", false, "print JSON")
 	sub := func(use, short string, rows func() (list, error)) {
 		cmd.AddCommand(&cobra.Command{
-			Use: use, Short: short, Args: cobra.NoArgs,
+			Use: use, Short: short, Args: noArgs,
 			Example: "  retrychaos list " + use,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				l, err := rows()
 				if err != nil {
 					return err
 				}
-				return l.write(cmd.OutOrStdout(), *asJSON)
+				if err := l.write(cmd.OutOrStdout(), *asJSON); err != nil {
+					return failure{err}
+				}
+				return nil
 			},
 		})
 	}

@@ -60,13 +60,17 @@ side by side. A client of your own is a command (--exec, one process a call; pla
 {method} {url} {key} {body} {call}; exit status 0 means that the call succeeded), or, in Go,
 harness.Run in a test.
 
-Reports go to the folder --out: report.json, junit.xml, report.md.`,
+Reports go to the folder --out: report.json, junit.xml, report.md. An interrupt (Ctrl-C)
+finishes what is under way, skips the rest and still writes them.
+
+Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or input,
+3 undecided, interrupted, or a fault of the harness itself.`,
 		Example: `  retrychaos run
   retrychaos run --world virtual                   # in virtual time: hours in seconds
   retrychaos run --client control/retries-post-blindly --scenario 'duplicates*'
   retrychaos run --exec 'curl -sS --fail --retry 3 --retry-all-errors -X {method} -H "Idempotency-Key: {key}" -d {body} {url}' --scenario 'duplicates*'
   retrychaos run --scenarios ./my-scenarios --level must`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.resolve(cmd); err != nil {
 				return err
@@ -75,16 +79,16 @@ Reports go to the folder --out: report.json, junit.xml, report.md.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.clients, "client", nil, "client to test, repeatable; see `list clients` (default \""+defaultClient+"\")")
-	fl.StringVar(&f.exec, "exec", "", "command to test, one process a call")
-	fl.StringSliceVar(&f.globs, "scenario", nil, "run only scenarios whose name matches the glob, repeatable; * matches any run of characters")
-	fl.StringVar(&f.folder, "scenarios", "", "folder with scenario files, instead of the library")
-	fl.Uint64Var(&f.seed, "seed", 0, "seed that replays a run (default: random, and printed)")
-	fl.StringVar(&f.out, "out", reportDir, "folder for the reports")
-	fl.StringVar(&f.level, "level", "should", "least level whose findings count: must, should or may")
-	fl.StringVar(&f.world, "world", "loopback", "where to run: loopback (real sockets, real time) or virtual (in memory, virtual time)")
-	fl.IntVar(&f.parallel, "parallel", 0, "scenarios side by side in the loopback world (default 200)")
-	fl.StringVar(&f.color, "color", "auto", "colour: auto, always or never")
+	fl.StringSliceVar(&f.clients, "client", nil, "`NAME` of a client to test, repeatable; see retrychaos list clients (default \""+defaultClient+"\")")
+	fl.StringVar(&f.exec, "exec", "", "`COMMAND` to test, one process a call; it holds {url}")
+	fl.StringSliceVar(&f.globs, "scenario", nil, "run only scenarios whose name matches the `GLOB`, repeatable; * matches any run of characters")
+	fl.StringVar(&f.folder, "scenarios", "", "`FOLDER` of scenario files, or one file, instead of the library")
+	fl.Uint64Var(&f.seed, "seed", 0, "`SEED` that replays a run (default: random, and printed)")
+	fl.StringVar(&f.out, "out", reportDir, "`FOLDER` for the reports")
+	fl.StringVar(&f.level, "level", "should", "least `LEVEL` whose findings count: must, should or may")
+	fl.StringVar(&f.world, "world", "loopback", "`WORLD` to run in: loopback (real sockets, real time) or virtual (in memory, virtual time)")
+	fl.IntVar(&f.parallel, "parallel", 0, "`N` scenarios side by side in the loopback world (default 200)")
+	fl.StringVar(&f.color, "color", "auto", "`WHEN` to colour: auto, always or never; with auto, NO_COLOR and FORCE_COLOR are obeyed")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "tell every finding and every note")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be run, and run nothing")
@@ -98,7 +102,7 @@ Reports go to the folder --out: report.json, junit.xml, report.md.`,
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
-	_ = cmd.MarkFlagDirname("scenarios")
+	_ = cmd.MarkFlagFilename("scenarios", "yaml")
 	_ = cmd.MarkFlagDirname("out")
 	return cmd
 }
@@ -185,7 +189,7 @@ func (f *runFlags) resolveScenarios() error {
 	var list []scenarios.Scenario
 	var err error
 	if f.folder != "" {
-		list, err = scenarios.LoadDir(f.folder)
+		list, err = loadScenarios(f.folder)
 	} else {
 		list, err = scenarios.Library()
 	}
@@ -211,11 +215,19 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		}
 		return nil
 	}
+	// Before anything runs: a long run whose reports cannot be kept is a waste.
+	if err := reports.Prepare(f.out); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
 	level := check.Level(strings.ToUpper(f.level))
 	progress := reports.NewProgress(cmd.ErrOrStderr(), len(f.tested)*len(f.scenarios),
 		reports.ProgressOptions{Terminal: isTerminal(cmd.ErrOrStderr()), Quiet: f.quiet, Width: width(cmd.ErrOrStderr())})
+	forget := context.AfterFunc(cmd.Context(), func() {
+		progress.Say("interrupted: what is under way is finished, the rest is skipped; interrupt once more to end at once")
+	})
 	began := time.Now()
 	results := f.execute(cmd.Context(), level, progress)
+	forget()
 	progress.Close()
 
 	info := reports.Run{Version: version(), Started: began, Seed: f.seed, World: f.world, Level: level, Real: time.Since(began)}
@@ -229,13 +241,17 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	report := reports.New(info, results)
 	paths, err := reports.WriteAll(f.out, report)
 	if err != nil {
-		return fmt.Errorf("writing the reports: %w", err)
+		err = fmt.Errorf("writing the reports: %w", err)
 	}
-	err = reports.WriteTerminal(out, report, reports.TerminalOptions{
+	// If the files cannot be written the terminal still can.
+	shown := reports.WriteTerminal(out, report, reports.TerminalOptions{
 		Color: reports.ColorWanted(f.color, os.Getenv, isTerminal(out)), Width: width(out), Verbose: f.verbose, Dir: f.out,
 	})
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+	if shown != nil {
+		shown = fmt.Errorf("writing the report: %w", shown)
+	}
+	if err := errors.Join(err, shown); err != nil {
+		return failure{err}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "reports: %s\n", strings.Join(paths, " "))
 	code := report.ExitCode(level)

@@ -95,8 +95,8 @@ func (x Tables) WriteMarkdown(out io.Writer) error {
 	w.line("## An outage, and what the clients make of it\n")
 	w.line("The server does 100 attempts a second (10 workers, 100 ms each) and holds 500 that wait; a client gives an attempt up after 1 s, and "+
 		"the server works on it all the same. Load is open-loop and Poisson, and goes on for 400 s. In one setting, at 70 %% load, the server stalls for 5 s; "+
-		"in the other, at 50 %%, it refuses for 10 s; both begin after a minute. Four attempts a call at most. Means of %d seeds; the reference is a "+
-		"simulation of the model, mean of 20.\n", x.Seeds)
+		"in the other, at 50 %%, it refuses for 10 s; both begin after a minute. Four attempts a call at most. Seeds: %d; the reference is a "+
+		"simulation of the model, with 20. A row that recovers in some runs only needs as many to be compared.\n", x.Seeds)
 	w.line("| policy | outage | recovers | after | attempts a call | reference: recovers | attempts a call | difference |")
 	w.line("|---|---|---|---|---|---|---|---|")
 	for _, r := range x.Outages {

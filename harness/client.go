@@ -57,8 +57,8 @@ type Call struct {
 	ID     string
 	Method string
 	URL    string
-	Header http.Header // shared by the calls of a group: not to be changed
-	Body   []byte      // nil: none
+	Header http.Header
+	Body   []byte // nil: none
 	// Key is an idempotency key made for this call, for clients that do not make their own; "" where the
 	// application wants none.
 	Key string

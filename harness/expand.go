@@ -73,12 +73,11 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			texts = append(texts, f.String())
 		}
 		offset := g.Start
-		fields := header(g) // shared: nobody writes to it
 		for range g.Count {
 			id := "c" + strconv.Itoa(len(jobs)+1)
 			path := strings.ReplaceAll(g.Path, "{call}", id)
 			j := &job{id: id, group: g, offset: offset, call: Call{
-				ID: id, Method: g.Method, URL: path, Header: fields, KeyHonoured: g.Key && !g.KeyUntrusted,
+				ID: id, Method: g.Method, URL: path, Header: header(g), KeyHonoured: g.Key && !g.KeyUntrusted,
 			}}
 			if g.Arrivals == scenarios.Poisson {
 				offset += time.Duration(gaps.ExpFloat64() * float64(g.Every))

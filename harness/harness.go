@@ -126,7 +126,7 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 		res.Status, res.Reason = check.Unknown, why
 		return res
 	}
-	defer frugal(s, r.World)()
+	defer paced(s, r.World)()
 	began := time.Now()
 	d := newDrive(client, s, r.Seed)
 	d.attemptCap = r.AttemptCap

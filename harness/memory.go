@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -16,9 +17,8 @@ import (
 // connection, and by call with its usual handful of attempts in the history. TestScale measures it.
 const (
 	perInstance     = 90 << 10
-	perLeanInstance = 28 << 10
-	perCall         = 10 << 10
-	leanGC          = 50 // GC percent while a lean fleet runs: time for memory
+	perLeanInstance = 26 << 10
+	perCall         = 8 << 10
 )
 
 // needs estimates the memory that a scenario takes, in bytes.
@@ -74,12 +74,19 @@ func number(path string) (int64, bool) {
 	return n, err == nil
 }
 
-// frugal makes the garbage collector keep less about while a lean fleet runs in virtual time, where that costs no
-// verdict; the function that it returns undoes it.
-func frugal(s scenarios.Scenario, w world.Kind) func() {
+// paced lets the garbage collector of this process rest while a lean fleet runs in virtual time, until the heap has grown by
+// what the run is expected to need: it would else go through all the stacks and buffers of the fleet again and
+// again while that is made. The function that it returns undoes it.
+func paced(s scenarios.Scenario, w world.Kind) func() {
 	if w != world.Virtual || !lean(s) {
 		return func() {}
 	}
-	before := debug.SetGCPercent(leanGC)
-	return func() { debug.SetGCPercent(before) }
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	limit := debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + needs(s))
+	percent := debug.SetGCPercent(-1)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
 }

@@ -43,7 +43,7 @@ func TestScale(t *testing.T) {
 	plain.Declared = history.Declared{MaxAttempts: 1}
 	for _, c := range []harness.Client{plain, harness.Bundled("retry", retry.Policy{})} {
 		t.Run(c.Name, func(t *testing.T) {
-			res := harness.Runner{Seed: 1, RealCap: 10 * time.Minute}.One(t, c, s)
+			res := harness.Runner{Seed: 1, RealCap: 30 * time.Minute}.One(t, c, s)
 			attempts := 0
 			for _, call := range res.History.Calls {
 				attempts += len(call.Attempts)

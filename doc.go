@@ -11,6 +11,7 @@
 //   - [github.com/retrychaos/retrychaos/harness/matchers] has the same rules as Gomega matchers.
 //   - [github.com/retrychaos/retrychaos/harness/controls] has clients that are wrong on purpose.
 //   - [github.com/retrychaos/retrychaos/retry] is a retry client that passes them all.
+//   - [github.com/retrychaos/retrychaos/retry/outbox] repeats calls over restarts of the process.
 //   - [github.com/retrychaos/retrychaos/reports] writes the results for people and for machines.
 //   - cmd/retrychaos is the command line.
 package retrychaos

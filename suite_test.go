@@ -28,6 +28,11 @@ var onLoopback = []string{
 	"duplicates/post-unkeyed-*",
 	"malformed-json/*",
 	"permanent/*",
+	"connection/refused-*-post",
+	"connection/dns-*",
+	"connection/accept-hang-*",
+	"tls/certificate-*",
+	"tls/*-keyed-post",
 }
 
 func TestRetrychaos(t *testing.T) {

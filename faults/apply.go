@@ -3,6 +3,7 @@ package faults
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,6 +13,9 @@ import (
 // ErrNotApplicable is in the error of Apply when the answer has nothing that the fault could damage, such as
 // a body to cut short in the answer to HEAD. The good answer was given instead, and nothing was delivered.
 var ErrNotApplicable = errors.New("the answer has nothing for this fault to damage")
+
+// ErrBrokenOff is in the error of Apply when the client broke off its request while the fault was reading it.
+var ErrBrokenOff = errors.New("the client broke off its request")
 
 // Apply does f to the attempt x. It holds all there is to say about phases:
 //
@@ -25,6 +29,9 @@ var ErrNotApplicable = errors.New("the answer has nothing for this fault to dama
 func Apply(x *Exchange, f Fault) error {
 	if f.IsOK() {
 		d := delivery{Exchange: x, fault: f}
+		if x.Stream != nil {
+			x.Stream.Acknowledge()
+		}
 		x.Commit()
 		return d.answer(x.Reply)
 	}
@@ -32,14 +39,28 @@ func Apply(x *Exchange, f Fault) error {
 	if !ok {
 		return fmt.Errorf("faults: unknown fault %q", f.Name)
 	}
+	if e.Level == LevelConnection {
+		return fmt.Errorf("faults: %s strikes before there is a request: it takes a Dialer", f.Name)
+	}
 	f = f.filled()
 	if !slices.Contains(e.Phases, f.Phase) {
 		return fmt.Errorf("faults: %s cannot strike at %s", f.Name, f.Phase)
 	}
 	d := delivery{Exchange: x, fault: f}
 	defer d.release()
+	if x.Stream != nil && !e.keepAck {
+		x.Stream.Acknowledge()
+	}
 	err := d.strike(e)
 	if errors.Is(err, ErrNotApplicable) {
+		if e.BeforeBody {
+			if lost := x.Receive(x.R.Body); lost != nil {
+				return fmt.Errorf("faults: %s: %w: %w", f, ErrBrokenOff, lost)
+			}
+		}
+		if x.Stream != nil {
+			x.Stream.Acknowledge()
+		}
 		x.Commit()
 		d.told = true
 		return errors.Join(d.answer(x.Reply), fmt.Errorf("faults: %s: %w", f, err))
@@ -91,7 +112,11 @@ func (d *delivery) delivered() {
 // answered reports a status line and its header.
 func (d *delivery) answered(status int, h http.Header, now time.Time) {
 	lines := slices.Clone(h["Retry-After"])
-	d.Answered(status, lines, notBefore(lines, now))
+	var at time.Time
+	if len(lines) > 0 {
+		at = notBefore(lines, now)
+	}
+	d.Answered(status, lines, at)
 }
 
 // release lets go of a connection taken from net/http, which no longer closes it.
@@ -112,22 +137,25 @@ func (d *delivery) sleep(t time.Duration) {
 }
 
 // reply returns the reply with what it needs to be sent: a status, and the fields that describe the body.
-func reply(r Reply) Reply {
+func reply(r Reply) Reply { return described(r, make(http.Header, len(r.Header)+2)) }
+
+// described is reply with its header written to h.
+func described(r Reply, h http.Header) Reply {
 	if r.Status == 0 {
 		r.Status = http.StatusOK
 	}
-	r.Header = r.Header.Clone()
-	if r.Header == nil {
-		r.Header = http.Header{}
+	for k, v := range r.Header {
+		h[k] = slices.Clip(v) // whoever adds a line gets a copy
 	}
+	r.Header = h
 	if !bodyAllowed(r.Status) {
 		r.Body = nil
 		return r
 	}
-	if r.Header["Content-Type"] == nil && len(r.Body) > 0 {
-		r.Header.Set("Content-Type", "application/json")
+	if h["Content-Type"] == nil && len(r.Body) > 0 {
+		h["Content-Type"] = []string{"application/json"}
 	}
-	r.Header.Set("Content-Length", strconv.Itoa(len(r.Body)))
+	h["Content-Length"] = []string{strconv.Itoa(len(r.Body))}
 	return r
 }
 
@@ -136,10 +164,13 @@ func bodyAllowed(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
-// answer sends a whole answer by net/http, which keeps the connection.
+// answer sends a whole answer, by net/http or on the stream, and keeps the connection.
 func (d *delivery) answer(r Reply) error {
-	r = reply(r)
-	now, err := d.begin(r, len(r.Body))
+	if d.Stream != nil {
+		return d.answerStream(r)
+	}
+	r = described(r, d.W.Header())
+	now, err := d.start(r, len(r.Body))
 	if err != nil {
 		return err
 	}
@@ -151,10 +182,12 @@ func (d *delivery) answer(r Reply) error {
 // begin sends the head and the first n bytes of the body by net/http. What was sent is on the wire when it
 // returns.
 func (d *delivery) begin(r Reply, n int) (now time.Time, err error) {
-	h := d.W.Header()
-	for k, v := range r.Header {
-		h[k] = v
-	}
+	maps.Copy(d.W.Header(), r.Header)
+	return d.start(r, n)
+}
+
+// start is begin where the header is net/http's own already.
+func (d *delivery) start(r Reply, n int) (now time.Time, err error) {
 	now = time.Now()
 	d.W.WriteHeader(r.Status)
 	if n > 0 && d.R.Method != http.MethodHead {
@@ -165,11 +198,11 @@ func (d *delivery) begin(r Reply, n int) (now time.Time, err error) {
 	return now, http.NewResponseController(d.W).Flush()
 }
 
-// respond sends a whole answer that is a fault by what it says. A late commit comes after the answer: there
+// respond sends a whole answer that is a fault by what it says. Where it ends with FIN it says so. A late commit comes after the answer: there
 // the connection is closed behind it, because a next request on it would wait until this one is over and so
-// could never overtake the commit.
+// could never overtake the commit. Streams of HTTP/2 do not wait for each other.
 func (d *delivery) respond(r Reply) error {
-	if d.fault.Phase != CommitLate {
+	if d.Stream != nil || d.fault.Phase != CommitLate && d.fault.End != EndFIN {
 		return d.answer(r)
 	}
 	r = reply(r)

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -15,12 +16,18 @@ type Entry struct {
 	Doc       string   `json:"doc"`       // one line: what happens on the wire
 	Category  Category `json:"category"`  // what kind of failure it is to a client; see Fault.Category
 	Phases    []Phase  `json:"phases"`    // where it can strike; the first is the default
-	Protocols []string `json:"protocols"` // "http/1.1"
+	Protocols []string `json:"protocols"` // HTTP1, HTTP2
 	Params    []Param  `json:"params,omitempty"`
 	Sees      string   `json:"sees"`  // what a Go client gets, with the error that errors.Is finds
 	Where     string   `json:"where"` // where it gets it: one of the Where constants
 	Example   string   `json:"example"`
+	Level     Level    `json:"level,omitempty"` // at which stage it strikes
+	TLS       bool     `json:"tls,omitempty"`   // only where the server speaks TLS
+	// BeforeBody: it strikes before the server has read the request's body; see Exchange.Receive.
+	BeforeBody bool `json:"before_body,omitempty"`
 
+	// dial is the effect of an entry of LevelConnection, in place of deliver; see Dialer.
+	dial func(d *dialling) (net.Conn, error)
 	// deliver does the wire effect and nothing else; Apply does the commit around it.
 	deliver func(d *delivery) error
 	// run replaces deliver where the effect is inseparable from the commit (latency).
@@ -31,6 +38,10 @@ type Entry struct {
 	// category and blocks answer for entries where it depends on the parameters.
 	category func(f Fault) Category
 	blocks   func(f Fault) bool
+	// unread: the fault strikes while the request's body has not been read; see Fault.IgnoresBody.
+	unread func(f Fault) bool
+	// keepAck: over HTTP/2 the fault itself decides about the acknowledgement of the client's SETTINGS.
+	keepAck bool
 	// byHTTP answers whether net/http can send this without giving up its connection; nil is never.
 	byHTTP func(f Fault) bool
 	// noLate: late= has no meaning, because the effect itself says when the commit comes.
@@ -45,20 +56,74 @@ const (
 	WhereNowhere  = "nowhere"   // there is no failure
 )
 
-const http11 = "http/1.1"
+// The protocols of an entry, by their ALPN names (RFC 7301 §6).
+const (
+	HTTP1 = "http/1.1"
+	HTTP2 = "h2"
+)
+
+// Level is the stage of an exchange at which a fault strikes.
+type Level string
+
+const (
+	// LevelRequest strikes an attempt whose request has reached the server; see Apply.
+	LevelRequest Level = ""
+	// LevelConnection strikes while the connection for an attempt is made, so that no request of it ever
+	// reaches the server; see Dialer. An attempt on a connection that exists already cannot meet it.
+	LevelConnection Level = "connection"
+)
 
 // Catalogue returns every entry: no failure first, then by how far the exchange gets before it breaks. The
 // slice is the caller's own.
 func Catalogue() []Entry {
 	return []Entry{
 		latency(),
+		dnsNotFound(),
+		dnsTemporary(),
+		connectRefused(),
+		acceptHang(),
+		closeAtAccept(),
+		tlsHandshakeFailure(),
+		tlsVersionRefused(),
+		tlsHandshakeHang(),
+		tlsCloseInHandshake(),
+		tlsBadCertificate(),
+		slowRead(),
+		partialRequest(),
+		earlyResponse(),
+		expectContinueIgnored(),
+		expectContinue417(),
+		expectContinueError(),
 		hang(),
 		emptyResponse(),
 		connectionReset(),
+		truncatedHead(),
+		garbageResponse(),
+		badStatusLine(),
+		headerTooLarge(),
+		twoContentLengths(),
+		interim(),
 		truncatedBody(),
 		stallBody(),
+		brokenStream(),
+		missingFinalChunk(),
+		malformedChunk(),
+		contentLengthShort(),
+		contentLengthLong(),
+		dribble(),
+		bandwidth(),
+		slowClose(),
+		gzipTruncated(),
+		gzipCorrupted(),
 		status(),
+		rateLimit(),
+		redirect(),
 		malformedJSON(),
+		h2GoAway(),
+		h2RSTStream(),
+		h2SettingsNeverAcked(),
+		h2FlowControlStall(),
+		h2ConnectionClosed(),
 	}
 }
 
@@ -67,19 +132,30 @@ var entries = sync.OnceValue(Catalogue)
 
 // Lookup returns the entry with that name. "ok" is no entry: it is the absence of a fault.
 func Lookup(name string) (Entry, bool) {
-	for _, e := range entries() {
-		if e.Name == name {
-			return e, true
+	e := find(name)
+	if e == nil {
+		return Entry{}, false
+	}
+	return *e, true
+}
+
+// find is Lookup without a copy, for what is asked at every attempt.
+func find(name string) *Entry {
+	list := entries()
+	for i := range list {
+		if list[i].Name == name {
+			return &list[i]
 		}
 	}
-	return Entry{}, false
+	return nil
 }
 
 // Names returns the names of the catalogue, in its order.
 func Names() []string {
-	var out []string
-	for _, e := range entries() {
-		out = append(out, e.Name)
+	list := entries()
+	out := make([]string, len(list), len(list)+1)
+	for i := range list {
+		out[i] = list[i].Name
 	}
 	return out
 }
@@ -111,17 +187,21 @@ func (e Entry) allParams() []Param {
 	return out
 }
 
-// Combinations returns the entry in every phase, with every end and every variant that it has, as valid
-// faults. The self-tests prove each of them on the wire.
+// Combinations returns the entry in every phase, with every end, every variant and every other word that its
+// parameters have, as valid faults. The self-tests prove each of them on the wire.
 func (e Entry) Combinations() []Fault {
 	var needed, all []string
-	ends, variants := []string{""}, []string{""}
+	words := []string{""}
 	for _, p := range e.Params {
 		switch {
-		case p.Name == "end":
-			ends = p.Values
-		case p.Name == "variant":
-			variants = p.Values
+		case p.Kind == KindWord && len(p.Values) > 1: // a single word is a switch, which changes nothing on the wire
+			var longer []string
+			for _, w := range words {
+				for _, v := range p.Values {
+					longer = append(longer, w+" "+p.Name+"="+v)
+				}
+			}
+			words = longer
 		case p.Required && p.sample != "":
 			needed = append(needed, p.Name+"="+p.sample)
 			fallthrough
@@ -131,22 +211,13 @@ func (e Entry) Combinations() []Fault {
 	}
 	var out []Fault
 	for _, phase := range e.Phases {
-		for _, end := range ends {
-			for _, variant := range variants {
-				head := e.Name + "@" + string(phase)
-				if end != "" {
-					head += " end=" + end
-				}
-				if variant != "" {
-					head += " variant=" + variant
-				}
-				// An end may need a parameter that another end refuses.
-				for _, params := range [][]string{needed, all} {
-					f, err := Parse(head + " " + strings.Join(params, " "))
-					if err == nil {
-						out = append(out, f)
-						break
-					}
+		for _, w := range words {
+			// An end may need a parameter that another end refuses.
+			for _, params := range [][]string{needed, all} {
+				f, err := Parse(e.Name + "@" + string(phase) + w + " " + strings.Join(params, " "))
+				if err == nil {
+					out = append(out, f)
+					break
 				}
 			}
 		}

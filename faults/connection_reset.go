@@ -6,7 +6,7 @@ func connectionReset() Entry {
 		Doc:       "the connection is aborted (RST) without a byte of an answer",
 		Category:  Transport,
 		Phases:    []Phase{BeforeCommit, AfterCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Sees: "syscall.ECONNRESET; on a reused connection net/http may first resend an idempotent or keyed " +
 			"request by itself",
 		Where:   WhereDo,

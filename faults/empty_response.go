@@ -6,7 +6,7 @@ func emptyResponse() Entry {
 		Doc:       "the connection is closed in order (FIN) without a byte of an answer",
 		Category:  Transport,
 		Phases:    []Phase{BeforeCommit, AfterCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Sees: "io.EOF; on a reused connection net/http may first resend an idempotent or keyed request by itself, " +
 			"and says of the others that the server closed an idle connection or EOF",
 		Where:   WhereDo,

@@ -23,6 +23,10 @@ func TestCatalogueIsComplete(t *testing.T) {
 		if len(e.Combinations()) < len(e.Phases) {
 			t.Errorf("%s: %d combinations for the phases %v", e.Name, len(e.Combinations()), e.Phases)
 		}
+		if e.Level == faults.LevelConnection && (e.Where != faults.WhereDo || !slices.Equal(e.Phases, []faults.Phase{faults.BeforeCommit})) ||
+			e.TLS && e.Level != faults.LevelConnection {
+			t.Errorf("%s: what strikes before there is a request can neither follow a commit nor reach a body", e.Name)
+		}
 		for _, p := range e.Params {
 			if p.Name == "" || p.Kind == "" || p.Doc == "" || (p.Kind == faults.KindWord) != (len(p.Values) > 0) {
 				t.Errorf("%s: parameter %+v", e.Name, p)
@@ -52,6 +56,7 @@ func TestCategoryAndBlocks(t *testing.T) {
 		"empty_response": {faults.Transport, false}, "connection_reset": {faults.Transport, false},
 		"truncated_body": {faults.Transport, false}, "stall_body": {faults.Transport, true},
 		"stall_body delay=1s": {faults.None, false}, "stall_body delay=1s end=rst": {faults.Transport, false},
+		"connect_refused": {faults.Transport, false}, "accept_hang": {faults.Transport, true}, "tls_handshake_hang": {faults.Transport, true},
 		"429": {faults.Status, false}, "malformed_json variant=bom": {faults.Decoding, false},
 	} {
 		f := parse(t, text)
@@ -67,7 +72,7 @@ func TestCategoryAndBlocks(t *testing.T) {
 func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"conection_reset": "connection_reset", "connection-reset": "connection_reset", "Hang": "hang", "latncy": "latency",
-		"truncated": "truncated_body", "json": "malformed_json", "o": "ok", "": "", "kubernetes": "",
+		"truncated_bdy": "truncated_body", "json": "malformed_json", "o": "ok", "": "", "kubernetes": "",
 	} {
 		if got := faults.Nearest(word); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)

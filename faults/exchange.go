@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"io"
 	"net/http"
 	"time"
 )
@@ -18,13 +19,31 @@ type Exchange struct {
 	// W answers over net/http, or is hijacked for what net/http would not send. A hijacked connection
 	// satisfies world.Conn (CloseWrite, SetLinger).
 	W http.ResponseWriter
-	// R is the request; its body has been read. Its context ends when the client goes.
+	// Stream, if not nil, is the HTTP/2 stream that the attempt came on; W is nil then.
+	Stream Stream
+	// R is the request; its body has been read, unless the fault strikes before that (Fault.BeforeBody) or
+	// does not look at it (Fault.IgnoresBody). Its context ends when the client goes, once the body has been
+	// read.
 	R *http.Request
+	// Receive takes the body from r to its end, notes it, and makes Reply and Commit. Only faults that
+	// strike before the body has been read use it; before it there is neither Reply nor Commit. Its error
+	// says that the client broke off.
+	Receive func(r io.Reader) error
+	// Unread, if not nil, is told by such a fault how many bytes of the body it took, where it leaves the
+	// rest.
+	Unread func(n int)
+	// Quota, for rate_limit, says whether the attempt is within its quota and, where it is not, how long
+	// it is until the next window. The server decided it when it claimed the fault, under its lock.
+	Quota func() (within bool, wait time.Duration)
 	// Reply is the good answer.
 	Reply Reply
 	// Commit makes the effect real. It may be called more than once; only the first counts. It may fill
 	// in Reply (a number given by the ledger).
 	Commit func()
+	// Store takes r for the application's own outcome of the request, to be kept with its idempotency key, for
+	// status with stored=true. It is called after the commit, if there is one, and before r goes out. Nil where
+	// the request does not get as far as the application, whose stored outcome, or refusal, is Reply.
+	Store func(r Reply)
 	// Delivered is called once, when the wire effect has happened or, for silence, begun.
 	Delivered func()
 	// Over, if not nil, is called before a late commit, when the wire effect is over: the connection was

@@ -2,8 +2,9 @@
 // is put on the wire, the schedules that say which attempt it hits, and the short text form.
 //
 // A fault is trigger × commit phase × wire effect. The wire effects are the entries of [Catalogue], one file
-// each; [Apply] does the commit around them; [Schedule] is the trigger. A new effect is an entry in a file of
-// its own, its line in Catalogue and its proof in the table of wire_test.go, without which the tests fail.
+// each; [Apply] does the commit around them, and [Dialer] does those that strike before there is a request;
+// [Schedule] is the trigger. A new effect is an entry in a file of its own, its line in Catalogue and its proof
+// in the table of wire_test.go or dialer_test.go, without which the tests fail.
 //
 // The text form is what scenarios, flags, reports and reproduction lines use:
 //
@@ -92,11 +93,25 @@ type Fault struct {
 	Header     http.Header   // status: further fields
 	Body       string        // status: the body sent
 	HasBody    bool          // status: Body is meant even where it is empty; else "" is a small JSON error object
+	Stored     bool          // status: the application's own answer, which the server keeps with the key
 	Delay      time.Duration // latency: how long; stall: how long before it goes on, 0 for ever
 	After      Amount        // how much of the response body goes out before the effect
 	End        End           // how the connection is left
-	Variant    string        // malformed_json: which one
+	Variant    string        // malformed_json, h2_flow_control_stall: which one
+	Code       string        // h2_goaway, h2_rst_stream: the error code, by its name in RFC 9113 §7
+	At         string        // h2_rst_stream, h2_connection_closed: when; one of the At constants
+	Last, Then string        // h2_goaway: the last stream id; what becomes of the connection
 	Late       time.Duration // commit_late: how long after the wire effect the commit comes; 0 is DefaultLate
+
+	Rate    int           // slow_read, bandwidth: bytes per second
+	Size    int           // bandwidth: bytes that the body is padded to; header_too_large: bytes of the head
+	Chunk   int           // broken_stream, missing_final_chunk: bytes in a chunk
+	By      int           // content_length_short, content_length_long: bytes that the length is off
+	Interim int           // interim: the 1xx code
+	Count   int           // interim: how many
+	To      string        // redirect: same, other
+	Quota   int           // rate_limit: requests per window
+	Window  time.Duration // rate_limit: its length
 }
 
 // DefaultLate is how long after its wire effect a commit_late fault commits, where late= does not say.

@@ -8,7 +8,7 @@ func latency() Entry {
 		Doc:       "the good answer comes late; before_commit does not commit for a client that has gone meanwhile",
 		Category:  None,
 		Phases:    []Phase{BeforeCommit, AfterCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1, HTTP2},
 		Params: []Param{
 			required(delayParam("how long the server is silent before it answers", time.Nanosecond)),
 		},

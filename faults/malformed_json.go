@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,14 +10,16 @@ import (
 
 // A Variant is one way in which malformed_json damages a reply. Each is a whole HTTP answer with a true
 // Content-Length; only what it says makes no sense. A strict client (encoding/json into a struct with the
-// fields call, ok and effect; an object, the id of its own call, nothing behind it) fails to decode every
-// one of them.
+// fields call, ok and effect; an object, the id of its own call, nothing behind it; the type application/json)
+// fails to decode every one of them.
 type Variant struct {
 	Name string `json:"name"`
 	Doc  string `json:"doc"`
 	// Tolerable tells that a decoder which is lenient in a way that its standard allows can read it, so that
 	// accepting it is no finding.
 	Tolerable bool `json:"tolerable,omitempty"`
+	// Type is the Content-Type sent; "" is application/json.
+	Type string `json:"type,omitempty"`
 
 	body func(good []byte, call string) []byte
 }
@@ -60,6 +63,10 @@ func Variants() []Variant {
 			body: func(_ []byte, call string) []byte { return object(quote(call), "true", "1e999") }},
 		{Name: "html", Doc: "an HTML page with the content type of JSON, as a proxy's error page has it",
 			body: text("<!DOCTYPE html>\n<html><body><h1>It works!</h1></body></html>\n")},
+		{Name: "json_as_html", Doc: "the good object with the content type of HTML (RFC 9110 §8.3: a recipient may look at the content instead)", Tolerable: true,
+			Type: "text/html; charset=utf-8", body: func(good []byte, _ string) []byte { return good }},
+		{Name: "error_object", Doc: "an object with an error in it under the status 200, as some gateways have it; the fields of the answer are missing",
+			body: text(`{"error":{"code":503,"message":"backend unavailable"}}`)},
 	}
 }
 
@@ -73,7 +80,7 @@ func malformedJSON() Entry {
 		Doc:       "a whole answer with the good status, a true Content-Length and a body that cannot be understood",
 		Category:  Decoding,
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1, HTTP2},
 		Params:    []Param{variantParam("what is wrong with the body", "truncated", names...)},
 		Sees:      "status 200 and a body that does not decode (an error of encoding/json, or an object that is not the answer)",
 		Where:     WhereDecoding,
@@ -104,7 +111,7 @@ func (d *delivery) malformed(v Variant) error {
 	_ = json.Unmarshal(good, &id) // a reply without an id: the variants do without
 	r.Body = v.body(good, id.Call)
 	r.Header.Del("Content-Length")
-	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Type", cmp.Or(v.Type, "application/json"))
 	return d.respond(r)
 }
 

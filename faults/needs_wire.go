@@ -16,4 +16,4 @@ func (f Fault) NeedsWire() bool {
 }
 
 // answeredByHTTP is the byHTTP of effects that are sent by respond.
-func answeredByHTTP(f Fault) bool { return f.Phase != CommitLate }
+func answeredByHTTP(f Fault) bool { return f.Phase != CommitLate && f.End != EndFIN }

@@ -39,7 +39,7 @@ func TestNeedsNoWire(t *testing.T) {
 func TestNeedsWire(t *testing.T) {
 	for _, text := range []string{
 		"hang", "empty_response", "connection_reset", "truncated_body", "stall_body", "stall_body delay=1s end=rst",
-		"503@commit_late", "malformed_json@commit_late",
+		"503@commit_late", "malformed_json@commit_late", "408 end=fin",
 	} {
 		f := parse(t, text)
 		if !f.NeedsWire() {

@@ -25,6 +25,9 @@ const (
 	KindText       Kind = "text"        // "double quoted", or bare where it has no space
 	KindHeader     Kind = "header"      // "Name: value"
 	KindRetryAfter Kind = "retry-after" // 2s, imf+5s, rfc850+5s, asctime+5s, or quoted text
+	KindNumber     Kind = "number"      // 3
+	KindSize       Kind = "size"        // bytes: 1000, 64KiB, 4MiB
+	KindRate       Kind = "rate"        // bytes per second: 1000, 64KiB
 )
 
 // Bounds on what a text may ask for: enough for every test, too little to hurt whoever loads it.
@@ -38,6 +41,7 @@ const (
 	maxTimes      = 10_000
 	maxAmount     = 1 << 30
 	maxSequence   = 10_000
+	maxSize       = 64 << 20
 )
 
 // A Param is one parameter of an entry.
@@ -153,9 +157,11 @@ func delayParam(doc string, least time.Duration) Param {
 	}
 }
 
-func afterParam(def string) Param {
-	return Param{Name: "after", Kind: KindAmount, Default: def,
-		Doc: "how much of the body goes out first: bytes (10) or a fraction (0.5); one byte at least stays back",
+// sentFirst is after= of the faults that break off inside the answer's body.
+const sentFirst = "how much of the body goes out first: bytes (10) or a fraction (0.5); one byte at least stays back"
+
+func afterParam(def, doc string) Param {
+	return Param{Name: "after", Kind: KindAmount, Default: def, Doc: doc,
 		set: func(f *Fault, v value) (err error) {
 			f.After, err = amount(v)
 			return err

@@ -32,13 +32,16 @@ type rig struct {
 	closing chan struct{}
 	exact   bool // virtual time: instants are exact
 
-	mu     sync.Mutex
-	moved  *sync.Cond // with mu: a handler has begun or ended
-	active int
-	plan   []faults.Fault
-	log    []event
-	status int // of the good reply
-	result error
+	mu      sync.Mutex
+	moved   *sync.Cond // with mu: a handler has begun or ended
+	active  int
+	handled int // requests handled so far
+	arrived int // requests that have arrived
+	plan    []faults.Fault
+	log     []event
+	status  int // of the good reply
+	result  error
+	bytes   int64 // of their bodies
 }
 
 type event struct {
@@ -65,6 +68,11 @@ func newRig(t *testing.T, n *world.Network, plan ...faults.Fault) (*rig, func())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveRig(t, n, l, plan...)
+}
+
+// serveRig is newRig on a listener of the test's own, which may speak TLS.
+func serveRig(t *testing.T, n *world.Network, l net.Listener, plan ...faults.Fault) (*rig, func()) {
 	r := &rig{t: t, net: n, addr: l.Addr().String(), start: time.Now(), closing: make(chan struct{}),
 		plan: plan, status: http.StatusOK, exact: n.Kind() == world.Virtual}
 	r.moved = sync.NewCond(&r.mu)
@@ -73,14 +81,19 @@ func newRig(t *testing.T, n *world.Network, plan ...faults.Fault) (*rig, func())
 	go func() { defer close(served); srv.Serve(l) }()
 	return r, func() {
 		r.close()
-		r.mu.Lock()
-		for r.active > 0 {
-			r.moved.Wait()
-		}
-		r.mu.Unlock()
+		r.idle()
 		srv.Close()
 		n.Close()
 		<-served
+	}
+}
+
+// idle waits until no handler is at work.
+func (r *rig) idle() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.active > 0 {
+		r.moved.Wait()
 	}
 }
 
@@ -93,11 +106,13 @@ func (r *rig) close() {
 }
 
 func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	r.serve(&faults.Exchange{W: w, R: req})
+}
+
+// serve does the next fault of the plan to x.
+func (r *rig) serve(x *faults.Exchange) {
 	r.count(1)
 	defer r.count(-1)
-	if _, err := io.Copy(io.Discard, req.Body); err != nil {
-		r.t.Errorf("reading the request: %v", err)
-	}
 	r.mu.Lock()
 	var f faults.Fault
 	first := len(r.plan) > 0
@@ -105,7 +120,17 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		f, r.plan = r.plan[0], r.plan[1:]
 	}
 	status := r.status
+	r.arrived++
 	r.mu.Unlock()
+	if !f.BeforeBody() && !f.IgnoresBody() {
+		n, err := io.Copy(io.Discard, x.R.Body)
+		if err != nil {
+			r.t.Errorf("reading the request: %v", err)
+		}
+		r.mu.Lock()
+		r.bytes += n
+		r.mu.Unlock()
+	}
 	note := func(e event) {
 		if !first {
 			return
@@ -116,8 +141,8 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.log = append(r.log, e)
 		r.mu.Unlock()
 	}
-	x := &faults.Exchange{W: w, R: req, Closing: r.closing,
-		Reply: faults.Reply{Status: status, Body: []byte(strings.ReplaceAll(goodBody, "#", "0"))}}
+	x.Closing = r.closing
+	x.Reply = faults.Reply{Status: status, Body: []byte(strings.ReplaceAll(goodBody, "#", "0"))}
 	var once sync.Once
 	x.Commit = func() {
 		once.Do(func() {
@@ -125,6 +150,16 @@ func (r *rig) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			note(event{what: "commit"})
 		})
 	}
+	if f.BeforeBody() {
+		commit := x.Commit
+		x.Commit = nil
+		x.Receive = func(body io.Reader) error {
+			_, err := io.Copy(io.Discard, body)
+			x.Commit = commit
+			return err
+		}
+	}
+	x.Quota = func() (bool, time.Duration) { return !first, 1500 * time.Millisecond }
 	x.Delivered = func() { note(event{what: "delivered"}) }
 	x.Answered = func(status int, lines []string, notBefore time.Time) {
 		note(event{what: "answered", status: status, lines: lines, notBefore: notBefore})
@@ -140,7 +175,15 @@ func (r *rig) count(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.active += n
+	r.handled += max(0, n)
 	r.moved.Broadcast()
+}
+
+// served returns how many requests were handled, once none is any more.
+func (r *rig) served() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.handled
 }
 
 // goodBody is the good reply; # is the number of the effect, 0 before the commit.
@@ -231,6 +274,9 @@ func (r *rig) exchange(c net.Conn, request string, wait time.Duration) (got []by
 
 // isWhole reports whether raw is an answer that keeps the connection, with all of its body.
 func isWhole(raw []byte) bool {
+	for bytes.HasPrefix(raw, []byte("HTTP/1.1 1")) {
+		_, raw, _ = bytes.Cut(raw, []byte("\r\n\r\n"))
+	}
 	head, body, ok := bytes.Cut(raw, []byte("\r\n\r\n"))
 	if !ok || bytes.Contains(head, []byte("Connection: close")) {
 		return false
@@ -281,7 +327,7 @@ func dissect(t *testing.T, raw []byte) answer {
 
 // client is a real net/http client of the rig.
 func (r *rig) client(timeout time.Duration) *http.Client {
-	return &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: r.net.DialContext}}
+	return &http.Client{Timeout: timeout, Transport: &http.Transport{DialContext: r.net.DialContext, ExpectContinueTimeout: 30 * time.Millisecond}}
 }
 
 func (r *rig) url() string { return "http://" + r.addr + "/charges/c1" }
@@ -309,5 +355,6 @@ func parse(t *testing.T, text string) faults.Fault {
 
 // key names a combination of the catalogue.
 func key(f faults.Fault) string {
-	return strings.TrimSpace(fmt.Sprintf("%s@%s %s%s", f.Name, f.Phase, f.End, f.Variant))
+	words := strings.Fields(strings.Join([]string{string(f.End), f.Variant, f.Last, f.Code, f.At, f.Then, f.To}, " "))
+	return strings.TrimSpace(fmt.Sprintf("%s@%s %s", f.Name, f.Phase, strings.Join(words, " ")))
 }

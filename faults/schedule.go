@@ -18,13 +18,22 @@ type Schedule struct {
 type Storm struct {
 	From, To time.Duration // offsets from the start of the run; To is exclusive
 	Fault    Fault
+	Route    string // path template of the calls that it meets; "": all
 }
 
-// A Draw gives an attempt one of Faults, each as likely as the other, with probability P.
+// Meets reports whether the storm meets calls of that route.
+func (w Storm) Meets(route string) bool { return w.Route == "" || w.Route == route }
+
+// A Draw gives an attempt one of Faults, each as likely as the other, with probability P. A P of 0 is the
+// same as no Draw.
 type Draw struct {
 	P      float64
 	Faults []Fault
+	Route  string // path template of the calls that it meets; "": all
 }
+
+// Meets reports whether the draw meets calls of that route.
+func (d Draw) Meets(route string) bool { return d.Route == "" || d.Route == route }
 
 // A Point is one attempt as the schedule sees it.
 type Point struct {
@@ -35,26 +44,36 @@ type Point struct {
 	Attempt  int           // from 1
 	At       time.Duration // since the start of the run
 	Reused   bool          // on a connection that has carried a request before
+	Dial     bool          // no request yet: the connection for the attempt is about to be made
 }
 
 // maxPlanned bounds what Planned writes down; no run has so many attempts of one call.
 const maxPlanned = 10_000
 
 // For returns the fault for one attempt: the sequence's, else the first storm's, else the draw's. A fault
-// that is restricted to another kind of connection leaves the attempt to the next of them. The answer
-// depends on p alone, never on what was asked before. It is for this one attempt: its Times is 0, as in
-// Planned.
+// that is restricted to another kind of connection leaves the attempt to the next of them, and so does one
+// of LevelConnection where the attempt has come without a dial. At a dial the answer is a fault of that
+// level or ok: whatever else is planned strikes when the request arrives. The answer depends on p alone,
+// never on what was asked before. It is for this one attempt: its Times is 0, as in Planned.
 func (s Schedule) For(p Point) Fault {
+	f := s.chosen(p)
+	if p.Dial && f.Level() != LevelConnection {
+		return Fault{Name: OK}
+	}
+	return f
+}
+
+func (s Schedule) chosen(p Point) Fault {
 	if f := s.sequence(p.Attempt); f.strikes(p) {
 		f.Times = 0
 		return f
 	}
 	for _, w := range s.Storms {
-		if p.At >= w.From && p.At < w.To && w.Fault.strikes(p) {
+		if p.At >= w.From && p.At < w.To && w.Meets(p.Route) && w.Fault.strikes(p) {
 			return w.Fault
 		}
 	}
-	if d := s.Draw; d != nil && len(d.Faults) > 0 {
+	if d := s.Draw; d != nil && len(d.Faults) > 0 && d.Meets(p.Route) {
 		h := p.hash()
 		// The upper 53 bits are a float64 in [0, 1): never less than a P of 0, always less than one of 1.
 		if float64(h>>11)/(1<<53) < d.P {
@@ -70,6 +89,8 @@ func (s Schedule) For(p Point) Fault {
 func (f Fault) strikes(p Point) bool {
 	switch {
 	case f.IsOK():
+		return false
+	case f.Level() == LevelConnection && !p.Dial:
 		return false
 	case f.On == Fresh:
 		return !p.Reused

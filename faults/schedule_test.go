@@ -53,6 +53,38 @@ func TestScheduleLayers(t *testing.T) {
 	}
 }
 
+// TestScheduleAtADial: a fault of a connection strikes where one is made and nowhere else; whatever else is
+// planned for the attempt is left for when its request arrives.
+func TestScheduleAtADial(t *testing.T) {
+	s := faults.Schedule{
+		Sequence: sequence(t, `["connect_refused", "503", "ok", "502 on=reused", "dns_temporary on=fresh"]`),
+		Storms:   []faults.Storm{{From: 10 * time.Second, To: 20 * time.Second, Fault: parse(t, "accept_hang")}},
+		Draw:     &faults.Draw{P: 1, Faults: sequence(t, `["dns_not_found"]`)},
+	}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		attempt, at   int
+		dial, request string // the request comes on a fresh connection if the dial was ok, else on a reused one
+	}{
+		{1, 0, "connect_refused", "ok"}, {1, 10, "connect_refused", "ok"},
+		{2, 0, "ok", "503"}, {2, 10, "ok", "503"},
+		{3, 0, "dns_not_found", "ok"}, {3, 10, "accept_hang", "ok"},
+		{4, 0, "dns_not_found", "502 on=reused"}, {4, 19, "accept_hang", "502 on=reused"},
+		{5, 0, "dns_temporary on=fresh", "ok"}, {6, 20, "dns_not_found", "ok"},
+	} {
+		p := faults.Point{Attempt: tc.attempt, At: time.Duration(tc.at) * time.Second, Dial: true}
+		if got := s.For(p); got.String() != tc.dial {
+			t.Errorf("%+v: at the dial %s", tc, got)
+		}
+		p.Dial, p.Reused = false, tc.dial != "ok"
+		if got := s.For(p); got.String() != tc.request {
+			t.Errorf("%+v: at the request %s", tc, got)
+		}
+	}
+}
+
 func TestPlanned(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                   "[] false",

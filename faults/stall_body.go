@@ -8,9 +8,9 @@ func stallBody() Entry {
 		Doc:       "a good head and a part of the body, then silence; after delay= the rest of the body, FIN or RST",
 		Category:  Transport,
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{
-			afterParam("0.5"),
+			afterParam("0.5", sentFirst),
 			delayParam("how long the silence lasts; 0: for ever", 0),
 			endParam(stallEnd, "hang, with delay= normal", EndHang, EndFIN, EndRST, EndNormal),
 		},
@@ -77,7 +77,8 @@ func (d *delivery) stallByNetHTTP(r Reply, n int) error {
 	d.answered(r.Status, r.Header, now)
 	d.delivered()
 	if d.patience(d.fault.Delay) != timeUp {
-		return nil // net/http closes a connection whose body is shorter than announced
+		d.drop()
+		return nil
 	}
 	if _, err := d.W.Write(r.Body[n:]); err != nil {
 		return err

@@ -8,9 +8,9 @@ func truncatedBody() Entry {
 		Doc:       "a good head, a part of the body that it announced, then the connection is closed (FIN) or aborted (RST)",
 		Category:  Transport,
 		Phases:    []Phase{AfterCommit, BeforeCommit, CommitLate},
-		Protocols: []string{http11},
+		Protocols: []string{HTTP1},
 		Params: []Param{
-			afterParam("0.5"),
+			afterParam("0.5", sentFirst),
 			endParam(func(Fault) End { return EndFIN }, string(EndFIN), EndFIN, EndRST),
 		},
 		Sees:    "status 200, then io.ErrUnexpectedEOF (fin) or syscall.ECONNRESET (rst)",

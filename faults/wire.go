@@ -43,6 +43,19 @@ func (d *delivery) sendRaw(r Reply, n int) error {
 		return err
 	}
 	now := time.Now()
+	b := head(r, now)
+	if d.R.Method != http.MethodHead {
+		b = append(b, r.Body[:n]...)
+	}
+	if err := d.write(b); err != nil {
+		return err
+	}
+	d.answered(r.Status, r.Header, now)
+	return nil
+}
+
+// head is the status line and the header section of r, sent at now.
+func head(r Reply, now time.Time) []byte {
 	if r.Header["Date"] == nil {
 		r.Header.Set("Date", now.UTC().Format(http.TimeFormat))
 	}
@@ -52,18 +65,9 @@ func (d *delivery) sendRaw(r Reply, n int) error {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/1.1 %03d %s\r\n", r.Status, text)
-	if err := r.Header.Write(&b); err != nil {
-		return err
-	}
+	_ = r.Header.Write(&b) // a buffer takes everything
 	b.WriteString("\r\n")
-	if d.R.Method != http.MethodHead {
-		b.Write(r.Body[:n])
-	}
-	if err := d.write(b.Bytes()); err != nil {
-		return err
-	}
-	d.answered(r.Status, r.Header, now)
-	return nil
+	return b.Bytes()
 }
 
 // write writes, but not past the world's closing.
@@ -127,11 +131,16 @@ func (d *delivery) silence(limit time.Duration) why {
 
 // patience waits while the connection is net/http's, whose context for the request ends when the client
 // goes.
+// A limit of 0 is none.
 func (d *delivery) patience(limit time.Duration) why {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	var timeout <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		timeout = timer.C
+	}
 	select {
-	case <-timer.C:
+	case <-timeout:
 		return timeUp
 	case <-d.R.Context().Done():
 		return clientGone
@@ -143,7 +152,7 @@ func (d *delivery) patience(limit time.Duration) why {
 // drop ends an exchange that nobody waits for any more, so that net/http does not answer it with a 200 of
 // its own when the handler returns.
 func (d *delivery) drop() {
-	if d.hijack() == nil {
+	if d.Stream == nil && d.hijack() == nil {
 		d.raw.Close()
 	}
 }
@@ -180,8 +189,10 @@ func (d *delivery) finish(end End) error {
 
 // reset aborts the connection with RST: linger 0, then close. On TLS it is done to the connection below,
 // since closing TLS would send an alert first.
-func (c *rawConn) reset() error {
-	conn := c.Conn
+func (c *rawConn) reset() error { return ResetConn(c.Conn) }
+
+// ResetConn aborts conn with RST, as reset does.
+func ResetConn(conn net.Conn) error {
 	for {
 		inner, ok := conn.(interface{ NetConn() net.Conn })
 		if !ok {

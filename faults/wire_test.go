@@ -1,12 +1,17 @@
 package faults_test
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/retrychaos/retrychaos/cmd/retrychaos/cli"
 	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/harness/world"
 )
@@ -27,6 +32,15 @@ type proof struct {
 	end    string // byFIN, byRST, silence, or keep
 	closes bool   // at commit_late the answer says Connection: close and is followed by FIN
 	pause  time.Duration
+
+	send    []string // what the client sends, with a silence between the pieces; rawRequest unless said
+	prefix  string   // what comes before the answer, byte for byte
+	raw     string   // an answer without a head, byte for byte
+	fields  []string // further fields
+	ctype   string   // application/json unless said
+	noType  bool     // no Content-Type
+	unfixed bool     // no Content-Length
+	untold  bool     // Answered is not called, because there is no status to speak of
 }
 
 // keep is an answer after which the connection takes the next request.
@@ -59,12 +73,20 @@ func proofs() []proof {
 		{text: "stall_body after=3 delay=60ms end=normal", phases: []faults.Phase{after}, line: okay, length: whole, body: goodBody, end: keep, pause: wireDelay},
 		{text: "status code=503", phases: every, line: "HTTP/1.1 503 Service Unavailable",
 			body: `{"error":"Service Unavailable"}`, length: 31, end: keep, closes: true},
+		{text: "status code=408 end=fin", phases: []faults.Phase{before}, line: "HTTP/1.1 408 Request Timeout",
+			body: `{"error":"Request Timeout"}`, length: 27, end: byFIN, fields: []string{"Connection: close"}},
+		{text: "status code=500 end=fin", phases: []faults.Phase{after, late}, line: "HTTP/1.1 500 Internal Server Error",
+			body: `{"error":"Internal Server Error"}`, length: 33, end: byFIN, fields: []string{"Connection: close"}},
 	}
 	for variant, body := range malformedBodies() {
-		ps = append(ps, proof{text: "malformed_json variant=" + variant, phases: every, line: okay,
-			length: len(body), body: body, end: keep, closes: true})
+		p := proof{text: "malformed_json variant=" + variant, phases: every, line: okay,
+			length: len(body), body: body, end: keep, closes: true}
+		if variant == "json_as_html" {
+			p.ctype = "text/html; charset=utf-8"
+		}
+		ps = append(ps, p)
 	}
-	return ps
+	return append(ps, http1Proofs()...)
 }
 
 func malformedBodies() map[string]string {
@@ -81,6 +103,8 @@ func malformedBodies() map[string]string {
 		"invalid_utf8":     "{\"call\":\"c1\xff\xfe\",\"ok\":true,\"effect\":1}",
 		"deep_nesting":     `{"call":"c1","ok":true,"effect":1,"more":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}",
 		"huge_number":      `{"call":"c1","ok":true,"effect":1e999}`,
+		"json_as_html":     goodBody,
+		"error_object":     `{"error":{"code":503,"message":"backend unavailable"}}`,
 		"html":             "<!DOCTYPE html>\n<html><body><h1>It works!</h1></body></html>\n",
 	}
 }
@@ -98,25 +122,73 @@ func (p proof) fault(t *testing.T, phase faults.Phase) faults.Fault {
 // TestWireProofsCoverCatalogue fails where the catalogue has an effect that no proof shows, and where a proof
 // shows what the catalogue does not have.
 func TestWireProofsCoverCatalogue(t *testing.T) {
-	var listed, proven []string
+	t.Run(faults.HTTP1, func(t *testing.T) { covered(t, faults.HTTP1, provenKeys(t)) })
+	t.Run(faults.HTTP2, func(t *testing.T) { covered(t, faults.HTTP2, keysOf(t, h2Rows())) })
+}
+
+func covered(t *testing.T, protocol string, proven []string) {
+	var listed []string
 	for _, e := range faults.Catalogue() {
-		for _, f := range e.Combinations() {
-			listed = append(listed, key(f))
+		if !slices.Contains(e.Protocols, protocol) {
+			continue
 		}
-	}
-	for _, p := range proofs() {
-		for _, phase := range p.phases {
-			proven = append(proven, key(p.fault(t, phase)))
+		for _, f := range e.Combinations() {
+			if f.Fits(protocol) == "" {
+				listed = append(listed, key(f))
+			}
 		}
 	}
 	slices.Sort(listed)
-	slices.Sort(proven)
 	if !slices.Equal(listed, proven) {
 		t.Errorf("listed and proven differ\nlisted: %q\nproven: %q", listed, proven)
 	}
 	if len(slices.Compact(listed)) != len(proven) {
 		t.Error("a combination is listed twice")
 	}
+}
+
+// provenKeys names every combination that has a self-proof over HTTP/1.1.
+func provenKeys(t *testing.T) []string {
+	proven := append(keysOf(t, proofs()), dialKeys(t)...)
+	slices.Sort(proven)
+	return proven
+}
+
+func keysOf(t *testing.T, rows []proof) []string {
+	var keys []string
+	for _, p := range rows {
+		for _, phase := range p.phases {
+			keys = append(keys, key(p.fault(t, phase)))
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// TestListedCombinationsAreProven holds what the command line lists, as its users see it, against the proofs.
+func TestListedCombinationsAreProven(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := cli.Execute(t.Context(), []string{"list", "faults", "--json"}, &out, &errs); code != 0 {
+		t.Fatalf("exit status %d: %s", code, &errs)
+	}
+	var items []struct{ Combinations []string }
+	if err := json.Unmarshal(out.Bytes(), &items); err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, i := range items {
+		for _, text := range i.Combinations {
+			listed = append(listed, key(parse(t, text)))
+		}
+	}
+	proven := append(provenKeys(t), keysOf(t, h2Rows())...) // some are proven over both protocols
+	slices.Sort(proven)
+	proven = slices.Compact(proven)
+	slices.Sort(listed)
+	if !slices.Equal(listed, proven) {
+		t.Errorf("listed and proven differ\nlisted: %q\nproven: %q", listed, proven)
+	}
+	t.Logf("%d combinations, each proven on TCP and in memory", len(proven))
 }
 
 func TestWire(t *testing.T) {
@@ -139,16 +211,36 @@ func (p proof) prove(t *testing.T, n *world.Network, f faults.Fault) {
 	if p.end == silence {
 		wait = quiet
 	}
-	got, end := r.exchange(c, rawRequest, wait)
+	got, end := p.talk(r, c, wait)
+	rest, ok := bytes.CutPrefix(got, []byte(p.prefix))
+	if !ok {
+		t.Errorf("on the wire: %.300q\nwant first: %.300q", got, p.prefix)
+	}
+	got = rest
 
 	effect := "0" // what the reply says before the commit
-	if f.Phase == after || f.Name == "latency" {
+	if f.Phase == after || f.Category() == faults.None {
 		effect = "1"
+	}
+	if p.raw != "" {
+		if string(got) != p.raw || end != p.end {
+			t.Errorf("on the wire: %.300q, then %s\nwant: %.300q, then %s", got, end, p.raw, p.end)
+		}
+		gone := time.Since(r.start)
+		c.Close()
+		p.account(t, r, f, gone)
+		return
 	}
 	want := answer{line: p.line, body: strings.ReplaceAll(p.body, "#", effect)}
 	wantEnd := p.end
 	if p.line != "" {
-		want.fields = append(want.fields, "Content-Length: "+strconv.Itoa(p.length), "Content-Type: application/json")
+		want.fields = slices.Clone(p.fields)
+		if !p.unfixed {
+			want.fields = append(want.fields, "Content-Length: "+strconv.Itoa(p.length))
+		}
+		if !p.noType {
+			want.fields = append(want.fields, "Content-Type: "+cmp.Or(p.ctype, "application/json"))
+		}
 		if p.closes && f.Phase == late {
 			want.fields = append(want.fields, "Connection: close")
 			wantEnd = byFIN
@@ -175,6 +267,27 @@ func (p proof) prove(t *testing.T, n *world.Network, f faults.Fault) {
 	p.account(t, r, f, gone)
 }
 
+// talk sends what the client has to say, and reads to the end of the exchange. Between two pieces it lets the
+// server be silent.
+func (p proof) talk(r *rig, c net.Conn, wait time.Duration) (got []byte, end string) {
+	pieces := p.send
+	if pieces == nil {
+		pieces = []string{rawRequest}
+	}
+	for i, piece := range pieces {
+		limit := wait
+		if i+1 < len(pieces) {
+			limit = quiet
+		} else if isWhole(got) {
+			limit = rest // the answer came before the last piece
+		}
+		var more []byte
+		more, end = r.exchange(c, piece, limit)
+		got = append(got, more...)
+	}
+	return got, end
+}
+
 // account compares what the fault told about itself with its phase. gone is when the client went.
 func (p proof) account(t *testing.T, r *rig, f faults.Fault, gone time.Duration) {
 	log := r.events()
@@ -185,7 +298,7 @@ func (p proof) account(t *testing.T, r *rig, f faults.Fault, gone time.Duration)
 	if delivered < 0 {
 		t.Fatalf("not delivered: %+v", log)
 	}
-	if (answered >= 0) != (p.line != "") {
+	if (answered >= 0) != (p.line != "" && !p.untold) {
 		t.Errorf("answered: %v, status line: %q", answered >= 0, p.line)
 	}
 	if answered >= 0 && !strings.Contains(p.line, " "+strconv.Itoa(log[answered].status)+" ") {
@@ -204,6 +317,13 @@ func (p proof) account(t *testing.T, r *rig, f faults.Fault, gone time.Duration)
 		} else {
 			p.instant(t, r, "commit", log[commit].at, wireDelay)
 		}
+		return
+	}
+	if f.Category() == faults.None && f.Phase == before {
+		if commit < 0 || commit > answered {
+			t.Errorf("a good answer without a commit before it: %+v", log)
+		}
+		p.instant(t, r, "commit", log[commit].at, p.pause)
 		return
 	}
 	switch f.Phase {

@@ -26,7 +26,11 @@ func Bundled(name string, p retry.Policy) Client {
 		Version:  "bundled",
 		Declared: declared(p),
 		New: func(env Env) (Caller, error) {
-			c, err := retry.NewClient(p, retry.WithTransport(env.Transport), retry.WithRand(rand.NewPCG(env.Seed, 0)))
+			opts := []retry.Option{retry.WithTransport(env.Transport), retry.WithRand(rand.NewPCG(env.Seed, 0))}
+			if env.Refresh != nil {
+				opts = append(opts, retry.WithTokenRefresh(env.Refresh))
+			}
+			c, err := retry.NewClient(p, opts...)
 			if err != nil {
 				return nil, err
 			}
@@ -37,6 +41,7 @@ func Bundled(name string, p retry.Policy) Client {
 
 func declared(p retry.Policy) history.Declared {
 	d := history.Declared{
+		CanBeTold:     true,
 		MaxAttempts:   or(p.MaxAttempts, retry.DefaultMaxAttempts),
 		BaseDelay:     or(p.BaseDelay, retry.DefaultBaseDelay),
 		MaxDelay:      or(p.MaxDelay, retry.DefaultMaxDelay),
@@ -71,9 +76,15 @@ type bundled struct{ client *retry.Client }
 
 func (b *bundled) Call(ctx context.Context, call Call) Outcome {
 	if call.Key != "" && call.KeyHonoured {
-		// The client makes its own key: that it makes one, and keeps it, is under test.
-		ctx = retry.WithIdempotencyKey(ctx)
+		// The client makes its own key, unless the application has one: that it makes one, and keeps it, is
+		// under test.
+		if ctx = retry.WithIdempotencyKey(ctx); call.KeyText != "" {
+			ctx = retry.WithKey(ctx, call.KeyText)
+		}
 		call.Key = ""
+	}
+	if call.Idempotent {
+		ctx = retry.Idempotent(ctx)
 	}
 	req, err := call.Request(ctx)
 	if err != nil {

@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -19,6 +20,8 @@ type Client struct {
 	// New makes an instance for one run, or for one call of a fleet. If the Caller is an io.Closer it is
 	// closed when its calls are over.
 	New func(env Env) (Caller, error)
+
+	trusts bool // a process that is told which certificate authority to trust
 }
 
 // A Caller performs calls. It must be safe for concurrent use unless every scenario that it meets is a
@@ -42,8 +45,20 @@ type Env struct {
 	Transport http.RoundTripper
 	// DialContext reaches the fake server for clients that build their own transport.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Protocol is what the server speaks: faults.HTTP1, or faults.HTTP2 without TLS and with prior knowledge
+	// (RFC 9113 §3.3). Transport does already; a client's own transport has to be told.
+	Protocol string
 	// BaseURL is the server's, without a slash at the end.
 	BaseURL string
+	// TLS trusts the server, for clients that build their own transport; nil where it speaks no TLS.
+	TLS *tls.Config
+	// CA is the certificate of the authority that TLS trusts, in PEM; nil where the server speaks no TLS, but for
+	// a command that has asked for it.
+	CA []byte
+	// Refresh asks the server for a new token, for the hook of a client that repeats a request answered 401
+	// with another token: "Authorization: Bearer " and the token. It is nil where the scenario has no tokens;
+	// calls then carry none. The call's header starts with a token that has expired.
+	Refresh func(ctx context.Context) (string, error)
 	// Seed is for clients whose randomness can be seeded; it differs from instance to instance.
 	Seed uint64
 	// Finding tells of something that is wrong with the test and not with the client, such as a request to
@@ -65,6 +80,11 @@ type Call struct {
 	// KeyHonoured tells that the application knows the server to honour keys. A key that is not known to
 	// be honoured is no licence to repeat.
 	KeyHonoured bool
+	// KeyText is the key without the form that it has on the wire, where the application has one of its own:
+	// a client that makes keys must send this one. "" where it leaves the key to the client.
+	KeyText string
+	// Idempotent tells that the application says that the call may happen twice, whatever its method.
+	Idempotent bool
 }
 
 // Request makes the call's request, with GetBody, and with Key as its Idempotency-Key where there is one.

@@ -71,10 +71,10 @@ func (d *drive) run(net *world.Network) {
 	defer net.Close()
 	start := time.Now()
 	rec := newRecorder(start)
-	srv := server.New(server.Config{
-		Scenario: d.scenario.Name, Seed: d.seed, Start: start, Keys: d.scenario.Server.Keys, AttemptCap: d.attemptCap,
-		Capacity: d.scenario.Server.Capacity, Incidents: d.scenario.Server.Incidents,
-	})
+	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start, Protocol: d.scenario.Server.Protocol,
+		Keys: d.scenario.Server.Keys, Profile: d.scenario.Server.Profile, Expiry: d.scenario.Server.Expiry,
+		Token: d.scenario.Server.Token, AttemptCap: d.attemptCap,
+		Capacity: d.scenario.Server.Capacity, Incidents: d.scenario.Server.Incidents})
 	jobs := d.expand(rec, srv)
 	d.mu.Lock()
 	d.srv, d.rec, d.start = srv, rec, start
@@ -85,12 +85,18 @@ func (d *drive) run(net *world.Network) {
 		d.finding(history.FindingHarness, "listening: %v", err)
 		return
 	}
+	dial, l, err := d.newDialer(net, srv, rec, l)
+	if err != nil {
+		d.finding(history.FindingHarness, "%v", err)
+		return
+	}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 
-	fleet := &fleet{client: d.client, net: net, rec: rec, baseURL: "http://" + l.Addr().String(), seed: d.seed,
+	fleet := &fleet{client: d.client, dial: dial, rec: rec, baseURL: dial.baseURL(d.client.Declared.Process), seed: d.seed,
 		finding: func(kind, text string) { d.finding(kind, "%s", text) },
-		warm:    d.scenario.Connection == faults.Reused, lean: lean(d.scenario)}
+		warm:    d.scenario.Connection == faults.Reused, protocol: d.scenario.Server.Protocol,
+		tokens: d.scenario.Server.Token != scenarios.TokenNone, lean: lean(d.scenario)}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -111,6 +117,7 @@ func (d *drive) run(net *world.Network) {
 		d.leaks.Conns = net.Open()
 	}
 	d.mu.Unlock()
+	_ = dial.close()
 	_ = srv.Close()
 	if err := <-served; err != nil {
 		d.finding(history.FindingHarness, "serving: %v", err)
@@ -179,6 +186,7 @@ func (d *drive) call(j *job) {
 		defer timer.Stop()
 	}
 	d.rec.begin(j.id, g.Deadline, g.CancelAfter)
+	ctx = context.WithValue(ctx, callKey{}, j.dial)
 	d.rec.finish(j.id, perform(ctx, j.caller, j.call))
 }
 
@@ -216,13 +224,16 @@ func (d *drive) history() *history.History {
 // fleet makes the client instances of a run and closes them.
 type fleet struct {
 	client  Client
-	net     *world.Network
+	dial    *dialer
 	rec     *recorder
 	baseURL string
 	seed    uint64
 	finding func(kind, text string)
 	warm    bool
 	lean    bool
+	tokens  bool
+	// protocol of the scenario's server, which the base transport speaks as well
+	protocol string
 
 	shared    Caller
 	instances uint64
@@ -249,7 +260,8 @@ func (f *fleet) assign(j *job) error {
 
 func (f *fleet) instance() (Caller, error) {
 	base := &http.Transport{
-		DialContext:           f.net.DialContext,
+		DialContext:           f.dial.DialContext,
+		TLSClientConfig:       f.dial.tls.Clone(),
 		MaxIdleConns:          100,
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
@@ -259,11 +271,23 @@ func (f *fleet) instance() (Caller, error) {
 		base.MaxIdleConnsPerHost = -1
 		base.ReadBufferSize, base.WriteBufferSize = leanBuffer, leanBuffer
 	}
+	if f.protocol == faults.HTTP2 {
+		base.Protocols = new(http.Protocols)
+		base.Protocols.SetUnencryptedHTTP2(true)
+	}
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++
-	c, err := f.client.New(Env{
-		Transport: t, DialContext: f.net.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances), Finding: f.finding,
-	})
+	env := Env{
+		Transport: t, DialContext: f.dial.DialContext, Protocol: f.protocol, BaseURL: f.baseURL,
+		Seed: mix(f.seed, f.instances), TLS: f.dial.tls.Clone(), Finding: f.finding,
+	}
+	if f.dial.ca != nil {
+		env.CA = f.dial.ca.PEM()
+	}
+	if f.tokens {
+		env.Refresh = refresher(t, f.baseURL)
+	}
+	c, err := f.client.New(env)
 	if err != nil {
 		return nil, fmt.Errorf("making client %s: %w", f.client.Name, err)
 	}
@@ -281,7 +305,11 @@ func (f *fleet) instance() (Caller, error) {
 
 // warmUp leaves one idle connection in the transport's pool.
 func (f *fleet) warmUp(t *tripper) error {
-	resp, err := (&http.Client{Transport: t}).Get(f.baseURL + server.WarmPath)
+	req, err := http.NewRequestWithContext(context.WithValue(context.Background(), warmKey{}, true), http.MethodGet, f.baseURL+server.WarmPath, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := (&http.Client{Transport: t}).Do(req)
 	if err != nil {
 		return fmt.Errorf("warming a connection: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -17,7 +18,7 @@ import (
 )
 
 // placeholders that a command line may hold.
-var placeholders = []string{"method", "url", "key", "body", "call"}
+var placeholders = []string{"method", "url", "key", "body", "call", "cacert"}
 
 var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
 
@@ -29,8 +30,9 @@ const maxStderr = 4 << 10
 
 // Exec adapts a command: one process a call. line is split as a POSIX shell splits words (quotes and
 // backslashes, no variables, no pipes; nothing is run by a shell); then in each word the placeholders
-// {method} {url} {key} {body} {call} are filled in. {key} and {body} are empty where a call has none.
-// Exit status 0 means that the call succeeded.
+// {method} {url} {key} {body} {call} {cacert} are filled in. {key} and {body} are empty where a call has none;
+// {cacert} is a PEM file with the certificate authority of the run, and a line without it is not run where the
+// server speaks TLS. Exit status 0 means that the call succeeded.
 //
 // Exec returns an error if the line cannot be split, has no {url}, holds an unknown placeholder, or names
 // a program that is not there.
@@ -57,19 +59,55 @@ func Exec(name, line string) (Client, error) {
 		return Client{}, fmt.Errorf("command %q: %w", line, err)
 	}
 	words[0] = program
+	trusts := strings.Contains(line, "{cacert}")
 	return Client{
 		Name:     name,
 		Declared: history.Declared{Process: true},
-		New: func(Env) (Caller, error) {
-			return CallerFunc(func(ctx context.Context, call Call) Outcome { return runProcess(ctx, words, call) }), nil
+		trusts:   trusts,
+		New: func(env Env) (Caller, error) {
+			c := &command{words: words}
+			if trusts {
+				return c, c.trust(env.CA)
+			}
+			return c, nil
 		},
 	}, nil
 }
 
-func runProcess(ctx context.Context, words []string, call Call) Outcome {
-	values := map[string]string{
-		"method": call.Method, "url": call.URL, "key": call.Key, "body": string(call.Body), "call": call.ID,
+// command is one instance of a client that is a process a call.
+type command struct {
+	words  []string
+	cacert string // a file, "" for none
+}
+
+// trust writes the certificate authority where a process can read it.
+func (c *command) trust(pem []byte) error {
+	f, err := os.CreateTemp("", "retrychaos-*.pem")
+	if err != nil {
+		return err
 	}
+	c.cacert = f.Name()
+	_, err = f.Write(pem)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(c.cacert))
+	}
+	return nil
+}
+
+// Close removes what trust has written.
+func (c *command) Close() error {
+	if c.cacert == "" {
+		return nil
+	}
+	return os.Remove(c.cacert)
+}
+
+// Call runs the command once.
+func (c *command) Call(ctx context.Context, call Call) Outcome {
+	values := map[string]string{
+		"method": call.Method, "url": call.URL, "key": call.Key, "body": string(call.Body), "call": call.ID, "cacert": c.cacert,
+	}
+	words := c.words
 	args := make([]string, len(words))
 	for i, w := range words {
 		args[i] = placeholder.ReplaceAllStringFunc(w, func(m string) string { return values[m[1:len(m)-1]] })

@@ -24,6 +24,7 @@ type job struct {
 	group  scenarios.Group
 	offset time.Duration // from the start of the run, or from the end of the group that it waits for
 	call   Call
+	dial   server.Dial
 	caller Caller
 
 	mu      sync.Mutex
@@ -73,11 +74,13 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			texts = append(texts, f.String())
 		}
 		offset := g.Start
+		payload := g.Payload()
 		for range g.Count {
 			id := "c" + strconv.Itoa(len(jobs)+1)
 			path := strings.ReplaceAll(g.Path, "{call}", id)
-			j := &job{id: id, group: g, offset: offset, call: Call{
+			j := &job{id: id, group: g, dial: server.Dial{Path: path, Method: g.Method}, offset: offset, call: Call{
 				ID: id, Method: g.Method, URL: path, Header: header(g), KeyHonoured: g.Key && !g.KeyUntrusted,
+				KeyText: strings.ReplaceAll(g.KeyText, "{call}", id), Idempotent: g.Idempotent,
 			}}
 			if g.Arrivals == scenarios.Poisson {
 				offset += time.Duration(gaps.ExpFloat64() * float64(g.Every))
@@ -87,11 +90,12 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			if !g.SameInstant {
 				j.offset += time.Duration(skew.Int64N(int64(maxSkew)))
 			}
-			if g.Body != "" {
-				j.call.Body = []byte(g.Body)
+			j.call.Body = payload
+			if d.scenario.Server.Token != scenarios.TokenNone {
+				j.call.Header.Set("Authorization", "Bearer "+server.StaleToken)
 			}
 			if g.Key {
-				j.call.Key = key(keys)
+				j.call.Key = wireKey(cmp.Or(j.call.KeyText, uuid(keys)), d.scenario.Server.Profile)
 			}
 			resource := g.Resource
 			if resource == "" {
@@ -99,14 +103,14 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			}
 			call := &history.Call{
 				ID: id, Group: g.Name, Method: g.Method, Path: path, Resource: resource, Keyed: g.Key,
-				KeyHonoured: j.call.KeyHonoured, Fleet: g.Fleet, BodyLen: len(j.call.Body),
+				KeyHonoured: j.call.KeyHonoured, KeyText: j.call.KeyText, MayRepeat: g.Idempotent, Fleet: g.Fleet, BodyLen: len(j.call.Body),
 				Planned: texts, Endless: endless,
 			}
 			if len(j.call.Body) > 0 {
 				call.BodyHash = server.Hash(j.call.Body)
 			}
 			rec.add(id, path)
-			reg := server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: j.call.Header, Capped: j.abort}
+			reg := server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: lasting(j.call.Header), Capped: j.abort}
 			if d.client.Declared.Process {
 				reg.Header = nil // a command line has no placeholder for header fields
 			}
@@ -119,7 +123,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 
 func header(g scenarios.Group) http.Header {
 	h := http.Header{"Accept": {"application/json"}}
-	if g.Body != "" {
+	if g.Body != "" || g.BodySize > 0 {
 		h.Set("Content-Type", "application/json")
 	}
 	for k, v := range g.Header {
@@ -128,12 +132,30 @@ func header(g scenarios.Group) http.Header {
 	return h
 }
 
-// key makes an idempotency key that an application might make: a UUID as a structured-field string, by
-// draft-ietf-httpapi-idempotency-key-header §2.1. It is drawn from the seed, so that a run can be replayed.
-func key(r *rand.Rand) string {
+// lasting returns the fields that every attempt of a call must carry as they are. The others change with good
+// reason: a token is refreshed (RFC 9110 §15.5.2), and what was refused with 417 is repeated without Expect
+// (RFC 9110 §10.1.1).
+func lasting(h http.Header) http.Header {
+	h = h.Clone()
+	h.Del("Authorization")
+	h.Del("Expect")
+	return h
+}
+
+// wireKey is the form in which an application that reads its server's documentation sends a key: bare for
+// Stripe, else a structured-field string, by draft-ietf-httpapi-idempotency-key-header §2.1.
+func wireKey(key string, p scenarios.Profile) string {
+	if p == scenarios.Stripe {
+		return key
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+}
+
+// uuid makes an idempotency key that an application might make. It is drawn from the seed, so that a run
+// can be replayed.
+func uuid(r *rand.Rand) string {
 	const hex = "0123456789abcdef"
-	b := make([]byte, 0, 38)
-	b = append(b, '"')
+	b := make([]byte, 0, 36)
 	for i := range 36 {
 		switch i {
 		case 8, 13, 18, 23:
@@ -146,7 +168,7 @@ func key(r *rand.Rand) string {
 			b = append(b, hex[r.IntN(16)])
 		}
 	}
-	return string(append(b, '"'))
+	return string(b)
 }
 
 // mix derives a seed of its own for the n-th instance (splitmix64).

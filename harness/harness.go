@@ -157,21 +157,42 @@ func unfit(c Client, s scenarios.Scenario, w world.Kind) string {
 	if !c.Declared.Process {
 		return ""
 	}
+	if s.Server.Protocol == faults.HTTP2 {
+		return "HTTP/2 without TLS is by prior knowledge, which a process would have to be told of in its own words"
+	}
 	if w != world.Loopback {
 		return "a process cannot enter the virtual world"
+	}
+	if s.Meets(faults.LevelConnection) {
+		return "the dials of a process cannot be broken from outside"
+	}
+	if s.Server.TLS && !c.trusts {
+		return "the command has no {cacert} to trust the server by"
 	}
 	if s.Connection == faults.Reused {
 		return "the connections of a process cannot be warmed from outside"
 	}
+	if s.Server.Token != scenarios.TokenNone {
+		return "a command line has no place for a token that changes"
+	}
 	n := 0
 	for _, g := range s.Calls {
 		n += g.Count
+		if g.Header.Get("Expect") != "" {
+			return "a command line has no placeholder for the field Expect"
+		}
+		if len(g.Payload()) > maxArgument {
+			return fmt.Sprintf("a body of more than %s does not fit into a command line", faults.FormatSize(maxArgument))
+		}
 	}
 	if n > maxProcesses {
 		return fmt.Sprintf("%d processes at once are more than this runs (%d)", n, maxProcesses)
 	}
 	return ""
 }
+
+// maxArgument is what a system takes for one argument of a command, with room to spare: 128 KiB on Linux.
+const maxArgument = 64 << 10
 
 // maxProcesses bounds the calls of a scenario for a client that is a process a call.
 const maxProcesses = 50

@@ -24,6 +24,7 @@ func TestScenariosKnowTheWords(t *testing.T) {
 	traits := []string{
 		history.TraitCanceled, history.TraitDeadline, history.TraitTimeout, history.TraitReset, history.TraitRefused,
 		history.TraitEOF, history.TraitUnexpectedEOF, history.TraitDecoding, history.TraitNotSent,
+		history.TraitDNS, history.TraitTLS, history.TraitCertificate,
 	}
 	words := scenarios.Traits()
 	slices.Sort(traits)

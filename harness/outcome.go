@@ -2,6 +2,8 @@ package harness
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,6 +105,30 @@ func isDecoding(err error) bool {
 	return errors.As(err, &reply) || errors.As(err, &syntax) || errors.As(err, &typ)
 }
 
+func isDNS(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns)
+}
+
+// isTLS finds alerts, whose type crypto/tls does not export, by the operation of their *net.OpError.
+func isTLS(err error) bool {
+	var (
+		op     *net.OpError
+		record tls.RecordHeaderError
+	)
+	return errors.As(err, &record) || errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
+}
+
+func isCertificate(err error) bool {
+	var (
+		verify    *tls.CertificateVerificationError
+		authority x509.UnknownAuthorityError
+		invalid   x509.CertificateInvalidError
+		host      x509.HostnameError
+	)
+	return errors.As(err, &verify) || errors.As(err, &authority) || errors.As(err, &invalid) || errors.As(err, &host)
+}
+
 // record turns an outcome into facts for the history.
 func (o Outcome) record() history.Outcome {
 	h := history.Outcome{OK: o.OK, Status: o.Status, Attempts: o.Attempts}
@@ -131,5 +157,8 @@ func traits(o Outcome) []string {
 	add(errors.Is(err, io.ErrUnexpectedEOF), history.TraitUnexpectedEOF)
 	add(o.Decoding || isDecoding(err), history.TraitDecoding)
 	add(o.NotSent, history.TraitNotSent)
+	add(isDNS(err), history.TraitDNS)
+	add(isTLS(err), history.TraitTLS)
+	add(isCertificate(err), history.TraitCertificate)
 	return list
 }

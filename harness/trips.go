@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -8,7 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/harness/history"
+	"github.com/retrychaos/retrychaos/harness/server"
 )
 
 // recorder keeps the client's side of a run: when calls began and ended, what the application was told,
@@ -37,7 +40,7 @@ func (r *recorder) now() time.Duration { return time.Since(r.start) }
 
 func (r *recorder) add(id, path string) {
 	c := &callRecord{}
-	r.calls[id], r.paths[path] = c, c
+	r.calls[id], r.paths[path], r.paths[path+faults.OtherPath] = c, c, c
 }
 
 func (r *recorder) begin(id string, deadline, cancelAfter time.Duration) {
@@ -123,17 +126,22 @@ func (t *tripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.rec.mu.Lock()
 	c.trips = append(c.trips, trip)
 	t.rec.mu.Unlock()
-	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+	trail := &trail{rec: t.rec, trip: trip, want: server.Dial{Path: req.URL.Path, Method: req.Method, Key: keyOf(req.Header)}, tls: req.URL.Scheme == "https"}
+	ctx := context.WithValue(req.Context(), trailKey{}, trail)
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			t.rec.mu.Lock()
 			defer t.rec.mu.Unlock()
-			trip.Peers = append(trip.Peers, info.Conn.LocalAddr().String())
+			peer := info.Conn.LocalAddr().String()
+			trail.got(peer)
+			trip.Peers = append(trip.Peers, peer)
 		},
 	})
 	resp, err := t.base.RoundTrip(req.WithContext(ctx))
 	t.rec.mu.Lock()
 	defer t.rec.mu.Unlock()
 	trip.Ended = t.rec.now()
+	trail.ended()
 	if err != nil {
 		trip.Error = err.Error()
 		return resp, err

@@ -112,7 +112,7 @@ func expect(e scenarios.Expect, h *history.History) check.Verdict {
 		}
 	}
 	for _, c := range h.Calls {
-		n := len(c.Attempts)
+		n := len(c.Made())
 		if e.OK != nil && c.Outcome.OK != *e.OK {
 			miss(c, "success is %v, %v was expected", c.Outcome.OK, *e.OK)
 		}

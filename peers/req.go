@@ -5,6 +5,7 @@ import (
 
 	"github.com/imroc/req/v3"
 
+	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/harness"
 	"github.com/retrychaos/retrychaos/harness/history"
 )
@@ -23,6 +24,13 @@ func Req() harness.Client {
 			c := req.C().SetCommonRetryCount(reqRetries).SetLogger(nil)
 			c.GetTransport().SetDial(env.DialContext)
 			c.GetTransport().SetProxy(nil)
+			if env.TLS != nil {
+				c.SetTLSClientConfig(env.TLS)
+			}
+			if env.Protocol == faults.HTTP2 {
+				c.EnableH2C().EnableForceHTTP2()
+				c.GetTransport().DialTLSContext = env.DialContext // without TLS, whatever its name: EnableH2C would go to the real network
+			}
 			return &reqClient{c}, nil
 		},
 	}

@@ -10,7 +10,8 @@ import (
 
 // A Jitter says how a delay is drawn from the nominal delay d, which is
 // BaseDelay × Multiplierⁿ⁻¹ before retry n, capped at MaxDelay. Jitter is what
-// keeps clients that failed together from coming back together.
+// keeps clients that failed together from coming back together. After
+// throttling ThrottledDelay stands for BaseDelay.
 type Jitter int
 
 // The jitters. U(a, b) is a uniform draw.
@@ -54,20 +55,21 @@ const leastDelay = time.Millisecond
 // A backoff draws the delays of one call. Its zero value with a valid policy
 // is ready; it is used by one goroutine.
 type backoff struct {
-	policy Policy // defaults filled in
-	retry  int    // retries drawn so far
+	policy *Policy // defaults filled in
+	retry  int     // retries drawn so far
 	prev   time.Duration
 }
 
-// next draws the delay before the next retry. The delay is not less than
-// floor, which is what the server asked for, or zero.
+// next draws the delay before the next retry, after throttling or another
+// failure. The delay is not less than floor, which is what the server asked
+// for, or zero.
 //
 // Each jitter is a fixed part and a random width above it. The floor lifts the
 // fixed part and leaves the width alone: taking the greater of floor and delay
 // instead would send every client that obeys back at the same instant.
-func (b *backoff) next(floor time.Duration, random func(n int64) int64) time.Duration {
+func (b *backoff) next(floor time.Duration, throttled bool, random func(n int64) int64) time.Duration {
 	b.retry++
-	fixed, width := b.parts()
+	fixed, width := b.parts(throttled)
 	if floor > 0 {
 		fixed = max(fixed, floor)
 		if b.policy.Jitter != NoJitter {
@@ -81,19 +83,23 @@ func (b *backoff) next(floor time.Duration, random func(n int64) int64) time.Dur
 
 // parts splits the delay before retry b.retry into the part that is certain
 // and the width of the part that is drawn.
-func (b *backoff) parts() (fixed, width time.Duration) {
-	d := b.nominal()
+func (b *backoff) parts(throttled bool) (fixed, width time.Duration) {
+	base := b.policy.BaseDelay
+	if throttled {
+		base = b.policy.ThrottledDelay
+	}
+	d := b.nominal(base)
 	switch b.policy.Jitter {
 	case NoJitter:
 		return d, 0
 	case EqualJitter:
 		return d - d/2, d / 2
 	case DecorrelatedJitter:
-		prev := max(b.prev, b.policy.BaseDelay)
+		prev := max(b.prev, base)
 		// The cap is on the range, not on the draw: a clamped draw would put
 		// every third client exactly on the cap.
 		upper := min(mulSaturating(prev, 3), b.policy.MaxDelay)
-		return b.policy.BaseDelay, upper - b.policy.BaseDelay
+		return base, max(upper-base, 0)
 	case AdditiveJitter:
 		return d, b.policy.JitterWidth
 	default: // FullJitter
@@ -102,11 +108,11 @@ func (b *backoff) parts() (fixed, width time.Duration) {
 	}
 }
 
-// nominal is BaseDelay × Multiplierⁿ⁻¹, capped at MaxDelay. The comparison is
+// nominal is base × Multiplierⁿ⁻¹, capped at MaxDelay. The comparison is
 // made before the conversion to an integer, where +Inf and numbers beyond 2⁶³
 // are still in order: nothing wraps, at any attempt number.
-func (b *backoff) nominal() time.Duration {
-	f := float64(b.policy.BaseDelay) * math.Pow(b.policy.Multiplier, float64(b.retry-1))
+func (b *backoff) nominal(base time.Duration) time.Duration {
+	f := float64(base) * math.Pow(b.policy.Multiplier, float64(b.retry-1))
 	if !(f < float64(b.policy.MaxDelay)) {
 		return b.policy.MaxDelay
 	}

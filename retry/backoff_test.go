@@ -49,10 +49,10 @@ func TestDelaysAreWithinBounds(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p := drawPolicy(r)
 		random := sourceRandom(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 0))
-		b := backoff{policy: p, retry: rapid.IntRange(0, 10_000).Draw(r, "retries before")}
+		b := backoff{policy: &p, retry: rapid.IntRange(0, 10_000).Draw(r, "retries before")}
 		for range 40 {
 			prev := b.prev
-			delay := b.next(0, random)
+			delay := b.next(0, false, random)
 			least, most := bounds(p, b.retry, prev)
 			const slack = 1e-9 // of floating point
 			if delay <= 0 || float64(delay) < math.Floor(least)*(1-slack) || float64(delay) > most*(1+slack)+1 {
@@ -68,18 +68,19 @@ func TestDelaysAreWithinBounds(t *testing.T) {
 func TestNominalDelayGrowsToTheCap(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p := drawPolicy(r)
-		b := backoff{policy: p}
+		b := backoff{policy: &p}
 		prev := time.Duration(0)
 		for b.retry = 1; b.retry < 200; b.retry++ {
-			d := b.nominal()
+			d := b.nominal(p.BaseDelay)
 			if d < prev || d > p.MaxDelay || d < 1 {
 				r.Fatalf("retry %d: %v after %v, cap %v", b.retry, d, prev, p.MaxDelay)
 			}
 			prev = d
 		}
 	})
-	b := backoff{policy: Policy{BaseDelay: 1}.withDefaults(), retry: 10_000}
-	if d := b.nominal(); d != DefaultMaxDelay {
+	p := Policy{BaseDelay: 1}.withDefaults()
+	b := backoff{policy: &p, retry: 10_000}
+	if d := b.nominal(p.BaseDelay); d != DefaultMaxDelay {
 		t.Errorf("retry 10,000 from 1 ns: %v", d)
 	}
 }
@@ -89,9 +90,9 @@ func TestFloorIsKeptAndJittered(t *testing.T) {
 		p := drawPolicy(r)
 		floor := time.Duration(rapid.Int64Range(1, math.MaxInt64).Draw(r, "floor"))
 		random := sourceRandom(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 0))
-		b := backoff{policy: p}
+		b := backoff{policy: &p}
 		for range 10 {
-			if d := b.next(floor, random); d < floor {
+			if d := b.next(floor, false, random); d < floor {
 				r.Fatalf("%v is under the floor %v", d, floor)
 			}
 		}
@@ -100,7 +101,7 @@ func TestFloorIsKeptAndJittered(t *testing.T) {
 	p := Policy{}.withDefaults()
 	low, high := time.Hour, time.Duration(0)
 	for range 1000 {
-		d := (&backoff{policy: p}).next(10*time.Second, globalRandom)
+		d := (&backoff{policy: &p}).next(10*time.Second, false, globalRandom)
 		low, high = min(low, d), max(high, d)
 	}
 	if low > 10100*time.Millisecond || high < 10900*time.Millisecond || high > 11*time.Second {
@@ -112,10 +113,10 @@ func TestFloorIsKeptAndJittered(t *testing.T) {
 func TestDelaysDoNotPileUpOnTheCap(t *testing.T) {
 	for j := FullJitter; j <= AdditiveJitter; j++ {
 		p := Policy{Jitter: j, MaxDelay: 4 * time.Second}.withDefaults()
-		b := backoff{policy: p}
+		b := backoff{policy: &p}
 		seen := make(map[time.Duration]int)
 		for range 1000 {
-			seen[b.next(0, globalRandom)]++
+			seen[b.next(0, false, globalRandom)]++
 		}
 		for d, n := range seen {
 			if n > 3 {
@@ -127,9 +128,9 @@ func TestDelaysDoNotPileUpOnTheCap(t *testing.T) {
 
 func TestAdditivePreset(t *testing.T) {
 	p := AdditivePreset().withDefaults()
-	b := backoff{policy: p}
+	b := backoff{policy: &p}
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
-		d := b.next(0, globalRandom)
+		d := b.next(0, false, globalRandom)
 		if want *= time.Second; d < want || d > want+500*time.Millisecond {
 			t.Errorf("retry %d: %v, want %v to half a second more", i+1, d, want)
 		}

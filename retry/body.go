@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -24,57 +23,66 @@ var errNoGetBody = errors.New("the request has a body but no GetBody")
 // still be reading an attempt's body when the next attempt begins, so that
 // one reader is never used twice, rewound or not.
 type bodySource struct {
-	first io.ReadCloser // nil after its use
-	get   func() (io.ReadCloser, error)
+	first    io.ReadCloser
+	get      func() (io.ReadCloser, error)
+	none     bool // there is no body
+	buffered bool // first is not the request's own
+	used     bool
 }
 
-// newBodySource takes over the body of req, buffering up to limit bytes of it
-// if there is no other way to have it again.
-func newBodySource(req *http.Request, limit int64) (*bodySource, error) {
-	b := &bodySource{first: req.Body, get: req.GetBody}
+// take takes over the body of req, buffering up to limit bytes of it if there
+// is no other way to have it again.
+func (b *bodySource) take(req *http.Request, limit int64) error {
+	b.first, b.get = req.Body, req.GetBody
 	// An emptyBody comes from a Client above this Transport.
 	if _, empty := req.Body.(emptyBody); empty || req.Body == nil || req.Body == http.NoBody {
-		b.get = func() (io.ReadCloser, error) { return req.Body, nil }
-		return b, nil
+		b.none = true
+		return nil
 	}
 	if b.get != nil || limit == 0 {
-		return b, nil
+		return nil
 	}
+	b.buffered = true
 	// One byte more than the limit shows that the body is longer.
 	head, err := io.ReadAll(io.LimitReader(req.Body, addOne(limit)))
 	if err != nil {
 		req.Body.Close()
-		return nil, err
+		return err
 	}
 	if int64(len(head)) > limit {
 		b.first = struct {
 			io.Reader
 			io.Closer
 		}{io.MultiReader(bytes.NewReader(head), req.Body), req.Body}
-		return b, nil
+		return nil
 	}
 	if err := req.Body.Close(); err != nil {
-		return nil, err
+		return err
 	}
 	b.get = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(head)), nil }
 	b.first, _ = b.get()
-	return b, nil
+	return nil
 }
 
 func addOne(n int64) int64 { return max(n, n+1) }
 
-// next returns the body of the next attempt.
-func (b *bodySource) next() (io.ReadCloser, error) {
-	if first := b.first; first != nil {
-		b.first = nil
-		return first, nil
+// next returns the body of the next attempt, and whether it is the one that
+// the request came with.
+func (b *bodySource) next() (body io.ReadCloser, own bool, err error) {
+	if b.none {
+		return b.first, true, nil
 	}
-	return b.get()
+	if !b.used {
+		b.used = true
+		return b.first, !b.buffered, nil
+	}
+	body, err = b.get()
+	return body, false, err
 }
 
 // replayable returns nil if there can be another body.
 func (b *bodySource) replayable() error {
-	if b.get == nil {
+	if b.get == nil && !b.none {
 		return errNoGetBody
 	}
 	return nil
@@ -92,41 +100,58 @@ func discard(body io.ReadCloser, cancel func()) {
 	body.Close()
 }
 
+// keepBody reads the body of a response into memory, within bounds, so that its
+// connection is free while the response is still wanted.
+func keepBody(resp *http.Response) {
+	rest := resp.Body
+	head, err := io.ReadAll(io.LimitReader(rest, drainBytes+1))
+	if err == nil && len(head) <= drainBytes {
+		rest.Close()
+		resp.Body = io.NopCloser(bytes.NewReader(head))
+		return
+	}
+	// What is longer, or has broken off, is left to the reader.
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), rest), rest}
+}
+
 // handOver makes the response's body end the call when it has been read or
 // closed. Until then the call's contexts stay alive: the body is read with
 // them.
-func handOver(resp *http.Response, end func()) {
+func (t *try) handOver(resp *http.Response) {
 	if resp.Body == nil || resp.Body == http.NoBody {
-		end()
+		t.release()
 		return
 	}
-	b := &lastBody{ReadCloser: resp.Body, end: sync.OnceFunc(end)}
+	t.body = lastBody{resp.Body, t}
 	if w, ok := resp.Body.(io.Writer); ok {
 		// 101 Switching Protocols: the body is the connection.
 		resp.Body = struct {
 			*lastBody
 			io.Writer
-		}{b, w}
+		}{&t.body, w}
 		return
 	}
-	resp.Body = b
+	resp.Body = &t.body
 }
 
 type lastBody struct {
 	io.ReadCloser
-	end func()
+	try *try
 }
 
 func (b *lastBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.end()
+		b.try.release()
 	}
 	return n, err
 }
 
 func (b *lastBody) Close() error {
 	err := b.ReadCloser.Close()
-	b.end()
+	b.try.release()
 	return err
 }

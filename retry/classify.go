@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"os"
+	"regexp"
 	"syscall"
 	"time"
 )
@@ -54,14 +55,18 @@ type Decision struct {
 	Category Category
 	Outcome  Outcome
 	Reason   string // for people; not stable
+
+	Throttled bool // the server limits the rate: 429
+	Timeout   bool // the failure is a timeout
+	Offline   bool // no connection: no route, no answer from DNS, or refused
 }
 
-// String returns all three parts, such as "status, unknown: 500 Internal Server Error".
+// String returns category, outcome and reason, such as "status, unknown: 500 Internal Server Error".
 func (d Decision) String() string {
 	return fmt.Sprintf("%s, %s: %s", d.Category, d.Outcome, d.Reason)
 }
 
-// LogValue makes a Decision a group of its parts in log/slog.
+// LogValue makes a Decision a group of the same parts in log/slog.
 func (d Decision) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("category", string(d.Category)),
@@ -76,8 +81,9 @@ func (d Decision) Repeatable(safe bool) bool {
 }
 
 // Classify judges the end of one attempt: a response, or an error. It goes by
-// the types of errors and by what was seen on the wire, never by the text of
-// an error; the zero Wire means that nothing is known of the wire.
+// the types of errors and by what was seen on the wire, and by the text of an
+// error only where net/http has no other way to say that an HTTP/2 server did
+// not process a request; the zero Wire means that nothing is known of the wire.
 //
 // An error that it does not know is Final: repeating it is a guess.
 //
@@ -89,21 +95,31 @@ func Classify(resp *http.Response, err error, wire Wire) Decision {
 		return classifyStatus(resp.StatusCode, resp.Header)
 	}
 	if err == nil {
-		return Decision{CategorySuccess, Final, "no error"}
+		return Decision{Category: CategorySuccess, Outcome: Final, Reason: "no error"}
 	}
-	return classifyError(err, wire)
+	d := classifyError(err, wire)
+	if d.Category == CategoryTransport {
+		d.Timeout = isTimeout(err)
+		d.Offline = d.Outcome == NotProcessed && offline(err)
+	}
+	return d
 }
 
 // classifyStatus goes by RFC 9110 §15, RFC 6585 and RFC 8470.
 func classifyStatus(code int, h http.Header) Decision {
-	d := Decision{CategoryStatus, Final, fmt.Sprintf("%d %s", code, http.StatusText(code))}
+	d := Decision{Category: CategoryStatus, Outcome: Final, Reason: fmt.Sprintf("%d %s", code, http.StatusText(code))}
 	switch {
 	case code < 400:
 		d.Category = CategorySuccess
+	case h.Get("Idempotent-Replayed") == "true":
+		// Stripe stores a failure with the key as it does a success, and says
+		// so: the key will never have another answer.
+		d.Reason += ", replayed by the server for this key"
 	case code == http.StatusRequestTimeout, // the request never arrived whole
 		code == http.StatusTooEarly,        // refused unread, for fear of a replay
 		code == http.StatusTooManyRequests: // refused by a rate limit
 		d.Outcome = NotProcessed
+		d.Throttled = code == http.StatusTooManyRequests
 	case code == http.StatusRequestEntityTooLarge:
 		// Temporary, if the server says when to try again (RFC 9110 §15.5.14).
 		if _, ok := ParseRetryAfter(h, time.Now()); ok {
@@ -120,62 +136,66 @@ func classifyStatus(code int, h http.Header) Decision {
 func classifyError(err error, wire Wire) Decision {
 	// What this package itself has to say.
 	if d, ok := errors.AsType[*outcomeError](err); ok {
-		return Decision{CategoryUnknown, d.outcome, "the operation says so"}
+		return Decision{Category: CategoryUnknown, Outcome: d.outcome, Reason: "the operation says so"}
 	}
 	if _, ok := errors.AsType[*DecodeError](err); ok {
-		return Decision{CategoryDecoding, Final, "the response cannot be decoded"}
+		return Decision{Category: CategoryDecoding, Outcome: Final, Reason: "the response cannot be decoded"}
 	}
 	if e, ok := errors.AsType[*Error](err); ok && !is[*BodyError](e.Stop) {
 		// RFC 9110 §9.2.2: do not automatically retry a failed automatic
 		// retry. Layers that did would multiply. A layer below that lacked
 		// the body has not retried, though.
-		return Decision{CategoryUnknown, Final, "has been retried already"}
+		return Decision{Category: CategoryUnknown, Outcome: Final, Reason: "has been retried already"}
 	}
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		return classifyStatus(status.StatusCode, status.Header)
 	}
 
 	if errors.Is(err, context.Canceled) {
-		return Decision{CategoryCanceled, Final, "canceled"}
+		return Decision{Category: CategoryCanceled, Outcome: Final, Reason: "canceled"}
 	}
 	if is[*readError](err) {
 		// The header had arrived, so nothing below applies that could say
 		// that the request was not processed.
 		if reason, ok := broken(err); ok {
-			return Decision{CategoryTransport, Unknown, reason + " within the response"}
+			return Decision{Category: CategoryTransport, Outcome: Unknown, Reason: reason + " within the response"}
 		}
-		return Decision{CategoryInvalidResponse, Unknown, "the response's body is not valid HTTP"}
+		return Decision{Category: CategoryInvalidResponse, Outcome: Unknown, Reason: "the response's body is not valid HTTP"}
 	}
 	if reason, ok := permanent(err); ok {
-		return Decision{CategoryTransport, Final, reason}
+		return Decision{Category: CategoryTransport, Outcome: Final, Reason: reason}
 	}
 	if reason, ok := unsent(err); ok && !wire.Written() {
-		return Decision{CategoryTransport, NotProcessed, reason}
+		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: reason}
 	}
 
 	if refused(err) {
-		return Decision{CategoryTransport, NotProcessed, "the server refused the stream unread"}
+		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: "the server refused the stream unread"}
 	}
 
 	reason, onTheWay := broken(err)
 	switch {
 	case onTheWay && wire.Known && !wire.Written():
-		return Decision{CategoryTransport, NotProcessed, reason + " before anything was sent"}
+		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: reason + " before anything was sent"}
 	case onTheWay:
-		return Decision{CategoryTransport, Unknown, reason}
+		return Decision{Category: CategoryTransport, Outcome: Unknown, Reason: reason}
 	case malformed(err) || wire.FirstByte:
 		// Bytes came back and the failure is not one of the connection: they
 		// were not HTTP.
-		return Decision{CategoryInvalidResponse, Unknown, "the response is not valid HTTP"}
+		return Decision{Category: CategoryInvalidResponse, Outcome: Unknown, Reason: "the response is not valid HTTP"}
 	case wire.Written():
 		// net/http has no type for a reused connection that closes before
 		// the response. That a request was written and no byte came back is
 		// all there is to know.
-		return Decision{CategoryTransport, Unknown, "the connection failed before a response"}
+		return Decision{Category: CategoryTransport, Outcome: Unknown, Reason: "the connection failed before a response"}
 	case wire.Known && wire.Reused:
-		return Decision{CategoryTransport, NotProcessed, "an idle connection had closed; nothing was sent"}
+		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: "an idle connection had closed; nothing was sent"}
+	case wire.Known && wire.Connected:
+		// Neither has it one for a connection that the server closes right
+		// after it was made.
+		return Decision{Category: CategoryTransport, Outcome: NotProcessed, Reason: "the connection closed before anything was sent"}
 	}
-	return Decision{CategoryUnknown, Final, "unknown error"}
+	return Decision{Category: CategoryUnknown, Outcome: Final, Reason: "unknown error"}
 }
 
 // permanent finds failures that say something about the configuration, or
@@ -227,6 +247,16 @@ func unsent(err error) (reason string, ok bool) {
 	return "", false
 }
 
+// offline finds failures that may mean that the network is down.
+func offline(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.ENETDOWN, syscall.ECONNREFUSED} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return is[*net.DNSError](err)
+}
+
 // An http2StreamError has the shape of net/http's own, unexported type for a
 // stream that was reset. errors.As finds that one by its shape: a documented
 // bridge for code that cannot name it (go.dev/issue/53896).
@@ -245,8 +275,29 @@ func (e http2StreamError) Error() string {
 const refusedStream = 0x7
 
 func refused(err error) bool {
-	stream, ok := errors.AsType[http2StreamError](err)
-	return ok && stream.Code == refusedStream
+	if stream, ok := errors.AsType[http2StreamError](err); ok {
+		return stream.Code == refusedStream
+	}
+	return notResent.MatchString(innermost(err).Error())
+}
+
+// notResent knows the errors by which net/http says that a server did not look
+// at a request over HTTP/2: that it would have sent it again, had it been given
+// the body, after a refused stream or a GOAWAY below the stream (RFC 9113
+// §8.7), and a GOAWAY with an error code before a connection's first request.
+// They have a text and no type, and this is the one place that goes by a text.
+// It may: the text is net/http's own and holds nothing of the server's but
+// numbers, and one that is not known says nothing, which is the safe side.
+var notResent = regexp.MustCompile(`^http2: (Transport: cannot retry err \[(stream error: stream ID \d+; REFUSED_STREAM; received from peer|` +
+	`http2: Transport received Server's graceful shutdown GOAWAY)\] after Request\.Body was written; |` +
+	`Transport received GOAWAY from server ErrCode:\S+$)`)
+
+// innermost is the error at the end of a chain of single wraps.
+func innermost(err error) error {
+	for next := err; next != nil; next = errors.Unwrap(next) {
+		err = next
+	}
+	return err
 }
 
 // broken finds failures of a connection, on the way there or back.

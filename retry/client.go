@@ -1,7 +1,7 @@
 package retry
 
 import (
-	"context"
+	"io"
 	"net/http"
 	"net/url"
 )
@@ -30,7 +30,6 @@ func NewClient(p Policy, opts ...Option) (*Client, error) {
 	if hc.Transport == nil {
 		hc.Transport = http.DefaultTransport
 	}
-	hc.Transport = &guard{hc.Transport}
 	return &Client{engine: e, http: hc}, nil
 }
 
@@ -57,10 +56,8 @@ func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 // The request's body is sent again through GetBody; see [Policy.MaxBufferedBody]
 // for bodies that have none. Do closes the body in any case.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
-	return c.engine.roundTrip(req, c.send, nil, c.http.Jar != nil)
+	return c.engine.roundTrip(req, c.http, c.http.Transport, nil)
 }
-
-func (c *Client) send(req *http.Request) (*http.Response, error) { return c.http.Do(req) }
 
 // Explain returns why resp was given back although it is a failure, with the
 // attempts that led to it, or nil if resp is a success or does not come from
@@ -70,26 +67,26 @@ func Explain(resp *http.Response) *Error {
 	if resp == nil || resp.Request == nil {
 		return nil
 	}
-	w, _ := resp.Request.Context().Value(watchKey{}).(*watch)
-	if w == nil {
+	t, _ := resp.Request.Context().Value(watchKey{}).(*try)
+	if t == nil {
 		return nil
 	}
-	return w.call.report
+	return t.call.report()
 }
 
-// roundTrip is the loop of Client and Transport. It sends req by send. consume,
-// if not nil, is given each successful response to read and close, as a part of
-// the attempt, which cancel ends. mutates says that send writes into the header of its
-// request.
+// roundTrip is the loop of Client and Transport. It sends req over base,
+// through the client hc if that is not nil. consume, if not nil, is given each
+// successful response to read and close, as a part of the attempt, which cancel
+// ends.
 func (e *engine) roundTrip(
 	req *http.Request,
-	send func(*http.Request) (*http.Response, error),
+	hc *http.Client,
+	base http.RoundTripper,
 	consume func(resp *http.Response, cancel func()) error,
-	mutates bool,
 ) (*http.Response, error) {
 	c := e.begin(req.Context())
 	header := req.Header
-	key, honoured := keyFor(req, e.policy)
+	key, honoured := keyFor(req, &e.policy)
 	if key != "" {
 		header = header.Clone()
 		if header == nil {
@@ -97,44 +94,31 @@ func (e *engine) roundTrip(
 		}
 		header.Set(e.policy.KeyHeader, key)
 	}
-	c.safe = optionsFrom(req.Context()).idempotent || idempotentMethod(req.Method)
+	c.safe = idempotentMethod(req.Method) || optionsFrom(req.Context()).idempotent
 	c.keyed = honoured
 	c.req = req
 
 	if c.ctx.Err() != nil {
-		c.reason = "the context had ended"
 		closeBody(req)
-		defer c.cancel()
-		return nil, c.fail()
+		return nil, c.refuse("the context had ended", nil, nil)
 	}
-	bodies, err := newBodySource(req, e.policy.MaxBufferedBody)
-	if err != nil {
-		c.reason = "the request body cannot be read"
-		c.last = err
-		defer c.cancel()
-		return nil, c.fail()
+	if err := checkKey(key, e.policy); err != nil {
+		closeBody(req)
+		return nil, c.refuse("the idempotency key cannot be sent", err, nil)
 	}
-	c.cannotSend = bodies.replayable()
+	if err := c.bodies.take(req, e.policy.MaxBufferedBody); err != nil {
+		return nil, c.refuse("the request body cannot be read", err, nil)
+	}
 
 	for {
-		body, err := bodies.next()
+		body, own, err := c.bodies.next()
 		if err != nil {
-			c.reason = "GetBody failed"
-			c.stop = &BodyError{Err: c.last, Cause: err}
-			defer c.cancel()
-			return nil, c.fail()
+			return nil, c.refuse("GetBody failed", nil, &BodyError{Err: c.record().last, Cause: err})
 		}
-		t := c.try(true)
-		r := req.WithContext(t.ctx)
-		r.Body = body
-		r.Header = header
-		if mutates {
-			r.Header = header.Clone()
-		}
-		resp, err := send(r)
+		t, resp, err := c.send(outgoing{header, body, own && key == ""}, hc, base)
 		if err != nil {
 			resp = nil // of a refused redirect: closed already
-			if context.Cause(t.ctx) == errResent {
+			if t.watch.exhausted() {
 				err = errResent // not a cancellation by the caller
 			}
 		}
@@ -147,36 +131,89 @@ func (e *engine) roundTrip(
 		consumed := false
 		if err == nil && consume != nil && status/100 == 2 {
 			consumed = true
-			err = consume(resp, t.cancel)
+			err = consume(resp, t.end)
+		}
+		if err == nil && c.renews(status) {
+			keepBody(resp) // the refresh may need the connection
 		}
 		again := c.settle(t, status, h, err)
-		end := func() { t.cancel(); c.cancel() }
 		switch {
 		case again:
 			if err == nil {
-				discard(resp.Body, t.cancel)
+				discard(resp.Body, t.end)
 			}
-			t.cancel()
+			t.end()
 			if !c.sleep() {
-				c.cancel()
-				return nil, c.report
+				c.release()
+				return nil, c.report()
 			}
 		case err != nil:
-			end()
-			return nil, c.report
+			t.release()
+			return nil, c.report()
 		case consumed:
-			end()
+			t.release()
 			return resp, nil
-		case c.ctx.Err() != nil && c.report != nil:
+		case c.report() != nil && c.ctx.Err() != nil:
 			// A failed response that came too late to be read.
 			resp.Body.Close()
-			end()
-			return nil, c.report
+			t.release()
+			return nil, c.report()
 		default:
-			handOver(resp, end)
+			t.handOver(resp)
 			return resp, nil
 		}
 	}
+}
+
+// An outgoing is what an attempt sends.
+type outgoing struct {
+	header    http.Header
+	body      io.ReadCloser
+	unchanged bool // both are those of the caller's request
+}
+
+// send makes an attempt.
+func (c *call) send(out outgoing, hc *http.Client, base http.RoundTripper) (*try, *http.Response, error) {
+	if c.hedges() {
+		return c.sendHedged(out, hc, base)
+	}
+	t := c.try(base)
+	resp, err := t.do(c.request(t, out, hc), hc)
+	return t, resp, err
+}
+
+// request returns the request of the attempt t: that of the caller, if it can be
+// sent as it is.
+func (c *call) request(t *try, out outgoing, hc *http.Client) *http.Request {
+	set := ""
+	if c.tokens != nil {
+		set = c.req.Header.Get("Authorization")
+		if t.authorization = c.authorization; t.authorization == "" {
+			t.authorization = c.tokens.authorization(set)
+		}
+	}
+	if out.unchanged && t.authorization == set && !shows(hc) {
+		return c.req
+	}
+	r := c.req.WithContext(&t.ctx)
+	r.Body = out.body
+	r.Header = out.header
+	if t.authorization != set || hc != nil && hc.Jar != nil {
+		// http.Client writes cookies into it.
+		if r.Header = out.header.Clone(); r.Header == nil {
+			r.Header = make(http.Header)
+		}
+	}
+	if t.authorization != set {
+		r.Header.Set("Authorization", t.authorization)
+	}
+	return r
+}
+
+// shows reports whether hc does more with a request than to send it, so that
+// it has to get one of the attempt's own, with the attempt's context.
+func shows(hc *http.Client) bool {
+	return hc != nil && (hc.Jar != nil || hc.Timeout > 0 || hc.CheckRedirect != nil)
 }
 
 func closeBody(req *http.Request) {

@@ -33,25 +33,25 @@ func Do[T any](ctx context.Context, p Policy, op func(ctx context.Context) (T, e
 		ctx = WithKey(ctx, newKey())
 	}
 	c := e.begin(ctx)
-	defer c.cancel()
+	defer c.release()
+	c.bodies.none = true
 	c.safe = opt.idempotent
 	c.keyed = opt.honoured
 	if c.ctx.Err() != nil {
-		c.reason = "the context had ended"
-		return zero, c.fail()
+		return zero, c.refuse("the context had ended", nil, nil)
 	}
 	for {
-		t := c.try(false)
-		value, err := op(t.ctx)
+		t := c.try(nil)
+		value, err := op(&t.ctx)
 		if err == nil {
 			c.settle(t, 0, nil, nil)
-			t.cancel()
+			t.end()
 			return value, nil
 		}
 		again := c.settle(t, 0, headerOf(err), err)
-		t.cancel()
+		t.end()
 		if !again || !c.sleep() {
-			return zero, c.report
+			return zero, c.report()
 		}
 	}
 }

@@ -11,6 +11,11 @@ The zero [Policy] makes up to 4 attempts of at most 10 s each, with waits drawn
 at random from up to 1, 2 and 4 s. Every number can be set; print a policy to
 see what it comes to.
 
+Five uses have an example each: a request whose response you read yourself
+([Client.Do]), a POST with an idempotency key ([WithIdempotencyKey]), a response
+that is decoded ([Fetch]), code that wants an *http.Client ([NewTransport]), and
+an operation that is not HTTP ([Do]). [WithTokenRefresh] has one more.
+
 # What is repeated
 
 A failed attempt has one of three outcomes.
@@ -53,6 +58,29 @@ wait, and the random part comes on top. When the server asks for more than
 the call ends at once, with what there is: no one waits for nothing. The end of
 the context ends a wait, too.
 
+# The budget
+
+Retries of all calls of a client come out of one [Budget]: 100 at first, and then
+one for each ten calls that succeed. While a server answers nobody they come to an
+end, so that it gets the load that it would have without them, and can recover;
+back-off alone only spreads the load. A call that the budget refuses a retry
+ends at once with what there is, and [Explain] finds a [*BudgetError]. Clients of
+one server should share a bucket, by [WithBucket]. [Policy.Budget] chooses
+another budget: [GRPCBudget], [FinagleBudget], [RequestBudget], [AWSBudget] or
+[NoBudget].
+
+# Tokens that expire, networks that go away
+
+[WithTokenRefresh] answers a 401 by asking for a new token and sending the request
+once more. [WithConnectivity] waits for the network while it is down, instead of
+using up the attempts. Neither counts as a retry.
+
+# Hedging
+
+With [Policy.HedgeDelay] a call that only reads gets a second attempt when the
+first is slow, and the first good response wins. It is off by default, costs what
+a retry costs, and there is never one for a call that changes something.
+
 # What comes back
 
 [Client.Do] treats a status as http.Client does: the last response comes back
@@ -85,6 +113,22 @@ a request without a body ends with an empty data frame. What net/http still
 sends again (streams that were refused, for one) is counted, [Wire] shows it, and
 it uses up attempts. So one attempt really is one: MaxAttempts 1 also gives up
 where a bare http.Client would try a second connection.
+
+A RoundTripper that wraps an http.Transport, to watch it, say, should have a method
+Unwrap() http.RoundTripper that returns it, and pass on each request once, with
+nothing changed but header fields of its own added. Otherwise a keyed POST without a
+body may be replayed below it.
+
+# Watching
+
+[WithLogger] makes each retry a line in log/slog: the call (its method and its URL
+without the query), the attempt, the reason, the outcome and the wait. [WithHook] is
+called after each attempt with all that is known of it. Package otelretry makes
+OpenTelemetry spans of calls and of their requests; it is a module of its own.
+
+# Beyond the process
+
+Package outbox keeps calls in a file, and repeats them over restarts and kill -9.
 
 # Layers
 

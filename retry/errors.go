@@ -18,7 +18,8 @@ type Attempt struct {
 	Wire     Wire          // what was seen on the wire
 	Decision Decision      // what the outcome was taken for
 	Retrying bool          // whether another attempt follows
-	Wait     time.Duration // the wait before that one
+	Wait     time.Duration // the wait before that one; if Offline, before the next probe
+	Offline  bool          // the network is down, and is waited for (see WithConnectivity)
 }
 
 // String prints the attempt on one line.
@@ -36,6 +37,9 @@ func (a Attempt) String() string {
 	}
 	if a.Retrying {
 		fmt.Fprintf(&b, ", waited %v", a.Wait)
+		if a.Offline {
+			b.WriteString(" and for the network")
+		}
 	}
 	return b.String()
 }
@@ -50,7 +54,7 @@ type Error struct {
 	Attempts []Attempt // every try, in order; empty when none was made
 	Reason   string    // why there was no further try
 	Err      error     // the last real failure; never the context's, if there was another
-	Stop     error     // *RetryAfterError, *BodyError, *DeadlineError, or nil
+	Stop     error     // *RetryAfterError, *BodyError, *DeadlineError, *BudgetError, *TokenError, *OfflineError, or nil
 	Cause    error     // context.Cause of the call, if that ended it, or nil
 }
 

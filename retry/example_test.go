@@ -175,5 +175,90 @@ func ExampleWithLogger() {
 
 func ExamplePolicy_String() {
 	fmt.Println(retry.AdditivePreset())
-	// Output: 4 attempts, 1s ×2 up to 30s, additive jitter of 500ms, attempt timeout 10s, Retry-After up to 2m0s
+	// Output: 4 attempts, 1s ×2 up to 30s, additive jitter of 500ms, attempt timeout 10s, Retry-After up to 2m0s, budget of 100, 1 a retry, 0.1 back a success
+}
+
+func ExampleWithTokenRefresh() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer fresh" {
+			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "got %s", body)
+	}))
+	defer server.Close()
+
+	client, err := retry.NewClient(quick, retry.WithTokenRefresh(func(context.Context) (string, error) {
+		return "fresh", nil // from the token endpoint
+	}))
+	if err != nil {
+		panic(err)
+	}
+	req, _ := http.NewRequest("POST", server.URL, strings.NewReader("amount=1"))
+	req.Header.Set("Authorization", "Bearer stale")
+	resp, err := client.Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	fmt.Println(resp.StatusCode, string(body), err)
+	// Output: 200 got amount=1 <nil>
+}
+
+// Two clients of one server have one budget. When it is used up, calls end after
+// their first attempt.
+func ExampleWithBucket() {
+	server := flaky(100, http.StatusServiceUnavailable, "")
+	defer server.Close()
+	bucket, err := retry.NewBucket(retry.Budget{Capacity: 5, Cost: 1, PerSuccess: 0.1})
+	if err != nil {
+		panic(err) // the budget makes no sense
+	}
+	for range 2 {
+		client, _ := retry.NewClient(quick, retry.WithBucket(bucket))
+		req, _ := http.NewRequest("GET", server.URL, nil)
+		resp, err := client.Do(req)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		resp.Body.Close()
+		why := retry.Explain(resp)
+		_, refused := errors.AsType[*retry.BudgetError](why)
+		fmt.Println(len(why.Attempts), "attempts, refused by the budget:", refused)
+	}
+	// Output:
+	// 4 attempts, refused by the budget: false
+	// 3 attempts, refused by the budget: true
+}
+
+// An AWS service names the error in a header.
+func ExampleWithClassifier() {
+	server := flaky(1, http.StatusBadRequest, "done", "X-Amzn-ErrorType", "ThrottlingException")
+	defer server.Close()
+	policy := retry.AWSStandardPreset()
+	policy.ThrottledDelay = time.Millisecond // not to keep the example waiting
+	client, err := retry.NewClient(policy, retry.WithClassifier(
+		func(status int, h http.Header, err error, d retry.Decision) retry.Decision {
+			if h.Get("X-Amzn-ErrorType") == "ThrottlingException" {
+				d.Outcome, d.Throttled = retry.NotProcessed, true
+			}
+			return d
+		}))
+	if err != nil {
+		panic(err)
+	}
+	req, _ := http.NewRequest("POST", server.URL, strings.NewReader("{}"))
+	resp, err := client.Do(req)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resp.Body.Close()
+	fmt.Println(resp.StatusCode)
+	// Output: 200
 }

@@ -21,11 +21,11 @@ const statusBody = 4 << 10
 func Fetch[T any](c *Client, req *http.Request, decode func(*http.Response) (T, error)) (T, error) {
 	var value, zero T
 	consumed := false
-	resp, err := c.engine.roundTrip(req, c.send, func(resp *http.Response, cancel func()) (err error) {
+	resp, err := c.engine.roundTrip(req, c.http, c.http.Transport, func(resp *http.Response, cancel func()) (err error) {
 		value, err = read(resp, cancel, decode)
 		consumed = err == nil
 		return err
-	}, c.http.Jar != nil)
+	})
 	switch {
 	case err != nil:
 		return zero, err
@@ -83,8 +83,8 @@ func statusFailure(resp *http.Response) error {
 	if report == nil {
 		// No failure to the loop, such as 304: the caller cannot use it.
 		report = &Error{Reason: "the status is no success"}
-		if w, _ := resp.Request.Context().Value(watchKey{}).(*watch); w != nil {
-			report.Attempts = w.call.attempts
+		if t, _ := resp.Request.Context().Value(watchKey{}).(*try); t != nil {
+			report.Attempts = t.call.record().attempts
 		}
 	}
 	report.Err = status

@@ -44,7 +44,7 @@ func WithIdempotencyKey(ctx context.Context) context.Context {
 // WithKey is WithIdempotencyKey with a key of the caller's, for a call that is
 // continued in another process, say. Use a key for one call only. Give it raw:
 // the quotes of the structured-field form are added (see Policy.BareKeys).
-// An empty key is none.
+// An empty key is none, and one that cannot be sent is a [*KeyError].
 func WithKey(ctx context.Context, key string) context.Context {
 	return withOptions(ctx, func(o *callOptions) { o.key, o.makeKey, o.honoured = key, false, true })
 }
@@ -66,10 +66,10 @@ func Idempotent(ctx context.Context) context.Context {
 // keyFor returns the value of the key header that every attempt of the call
 // gets, or "" where the request stays as it is, and whether the call carries a
 // key that the server honours.
-func keyFor(req *http.Request, p Policy) (value string, honoured bool) {
+func keyFor(req *http.Request, p *Policy) (value string, honoured bool) {
 	o := optionsFrom(req.Context())
 	honoured = o.honoured || p.HonouredKeys
-	if req.Header.Get(p.KeyHeader) != "" {
+	if len(req.Header) > 0 && req.Header.Get(p.KeyHeader) != "" {
 		return "", honoured
 	}
 	if o.key == "" && !o.makeKey {
@@ -107,11 +107,19 @@ func quote(key string) string {
 }
 
 // idempotentMethod reports whether a method is defined as idempotent: by
-// RFC 9110 §9.2.2, RFC 10008 (QUERY), or, of the safe ones of WebDAV,
-// RFC 4918, RFC 5323 and RFC 3253. Method names have case.
+// RFC 9110 §9.2.2, by RFC 10008 (QUERY), or by another specification that the
+// IANA registry of methods names, mostly of WebDAV. A method that is not
+// registered is not idempotent until the caller says so. Method names have
+// case.
 func idempotentMethod(method string) bool {
 	switch method {
-	case "", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY", "PROPFIND", "SEARCH", "REPORT":
+	case "", "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE", "QUERY",
+		"ACL", "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "COPY",
+		"LABEL", "LINK", "MERGE", "MKACTIVITY", "MKCALENDAR", "MKCOL",
+		"MKREDIRECTREF", "MKWORKSPACE", "MOVE", "ORDERPATCH", "PRI",
+		"PROPFIND", "PROPPATCH", "REBIND", "REPORT", "SEARCH", "UNBIND",
+		"UNCHECKOUT", "UNLINK", "UNLOCK", "UPDATE", "UPDATEREDIRECTREF",
+		"VERSION-CONTROL":
 		return true
 	}
 	return false

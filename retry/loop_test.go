@@ -78,6 +78,7 @@ func TestClassify(t *testing.T) {
 		{"malformed, without a type", 0, errUnknown, answered, "invalid_response", "unknown"},
 		{"no type, written", 0, errUnknown, written, "transport", "unknown"},
 		{"no type, stale connection", 0, errUnknown, stale, "transport", "not_processed"},
+		{"no type, closed before anything was sent", 0, errUnknown, retry.Wire{Known: true, Hops: 1, Connected: true}, "transport", "not_processed"},
 		{"no type, nothing sent", 0, errUnknown, nothing, "unknown", "final"},
 		{"no type", 0, errUnknown, retry.Wire{}, "unknown", "final"},
 		{"text means nothing", 0, errors.New("connection reset by peer"), retry.Wire{}, "unknown", "final"},
@@ -94,6 +95,14 @@ func TestClassify(t *testing.T) {
 		if d.Category != tt.category || d.Outcome != tt.outcome || d.Reason == "" {
 			t.Errorf("%s: %v, want %s, %s", tt.name, d, tt.category, tt.outcome)
 		}
+	}
+	for _, code := range []int{402, 500, 503} {
+		if d := retry.Classify(response(code, "Idempotent-Replayed", "true"), nil, retry.Wire{}); d.Outcome != retry.Final || d.Category != retry.CategoryStatus {
+			t.Errorf("%d, stored with the key and replayed: %v", code, d)
+		}
+	}
+	if d := retry.Classify(response(500, "Idempotent-Replayed", "false"), nil, retry.Wire{}); d.Outcome != retry.Unknown {
+		t.Errorf("500, not replayed: %v", d)
 	}
 	if d := retry.Classify(response(413, "Retry-After", "1"), nil, retry.Wire{}); d.Outcome != retry.NotProcessed {
 		t.Errorf("413 with Retry-After: %v", d)

@@ -17,6 +17,12 @@ type options struct {
 	logger    *slog.Logger
 	random    func(int64) int64
 	hook      func(context.Context, Attempt)
+
+	classifier        func(int, http.Header, error, Decision) Decision
+	bucket            *Bucket
+	refresh           func(context.Context) (string, error)
+	probe             *connectivity
+	withoutAccounting bool
 }
 
 // WithHTTPClient makes a Client send its requests through hc, and keep to its
@@ -49,6 +55,30 @@ func WithHook(hook func(context.Context, Attempt)) Option {
 	return func(o *options) { o.hook = hook }
 }
 
+// WithBucket makes clients share one retry budget, in place of the policy's
+// own: clients of one server, or operations given to Do, which otherwise begin
+// with a full bucket each.
+func WithBucket(b *Bucket) Option { return func(o *options) { o.bucket = b } }
+
+// WithClassifier lets classify change what the end of an attempt is taken for.
+// It gets the decision of this package, the status and header of the response,
+// or the error, and returns the decision that counts. It is for services that
+// say more than the status does, in a header: that a call was throttled, or is
+// not worth another try. It is not asked where the caller has cancelled. It must
+// not declare NotProcessed what may have been processed.
+func WithClassifier(classify func(status int, header http.Header, err error, d Decision) Decision) Option {
+	return func(o *options) { o.classifier = classify }
+}
+
+// WithoutAccounting keeps the package from watching the wire by
+// net/http/httptrace, which saves four small allocations an attempt. Requests
+// that may have been processed are still not sent again by net/http, but what
+// it sends again for other reasons is not counted, Attempt.Wire is not Known,
+// and a failure that has no type to tell that nothing was sent (an EOF in the
+// TLS handshake, an idle connection that had closed) counts as Unknown, so that
+// a plain POST is not repeated after it.
+func WithoutAccounting() Option { return func(o *options) { o.withoutAccounting = true } }
+
 // newEngine checks the policy and applies the options.
 func newEngine(p Policy, opts []Option) (*engine, options, error) {
 	o := options{logger: slog.New(slog.DiscardHandler), random: globalRandom}
@@ -61,5 +91,31 @@ func newEngine(p Policy, opts []Option) (*engine, options, error) {
 	if o.logger == nil {
 		return nil, o, errors.New("retry: WithLogger(nil)")
 	}
-	return &engine{policy: p.withDefaults(), random: o.random, logger: o.logger, hook: o.hook}, o, nil
+	if err := o.probe.validate(); err != nil {
+		return nil, o, err
+	}
+	p = p.withDefaults()
+	if o.bucket == nil {
+		var err error
+		if o.bucket, err = NewBucket(p.Budget); err != nil {
+			return nil, o, err
+		}
+	}
+	p.Budget = o.bucket.Budget()
+	var renewed *tokens
+	if o.refresh != nil {
+		renewed = &tokens{refresh: o.refresh, timeout: p.AttemptTimeout, by: make(map[string]*token)}
+	}
+	return &engine{
+		policy:     p,
+		random:     o.random,
+		logger:     o.logger,
+		hook:       o.hook,
+		classifier: o.classifier,
+		bucket:     o.bucket,
+		tokens:     renewed,
+		probe:      o.probe,
+		accounting: !o.withoutAccounting,
+		traceKey:   captureTraceKey(),
+	}, o, nil
 }

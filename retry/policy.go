@@ -3,6 +3,8 @@ package retry
 import (
 	"fmt"
 	"math"
+	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,6 +22,7 @@ const (
 	DefaultJitterWidth    = 500 * time.Millisecond
 	DefaultAttemptTimeout = 10 * time.Second
 	DefaultMaxRetryAfter  = 2 * time.Minute
+	DefaultMaxWaitHeader  = 5 * time.Second
 	DefaultKeyHeader      = "Idempotency-Key"
 )
 
@@ -37,6 +40,10 @@ type Policy struct {
 
 	// BaseDelay is the nominal delay before the first retry. Default 1s.
 	BaseDelay time.Duration
+
+	// ThrottledDelay is the nominal delay before the first retry where the
+	// server has limited the rate (429). Default BaseDelay.
+	ThrottledDelay time.Duration
 
 	// MaxDelay caps the nominal delay. The jitter is drawn after the cap, so
 	// that delays do not pile up on it. Default 30s.
@@ -70,6 +77,27 @@ type Policy struct {
 	// server asks for more, the call ends at once with the server's response;
 	// see RetryAfterError. Default 2m.
 	MaxRetryAfter time.Duration
+
+	// WaitHeader names a header, other than Retry-After, in which the server
+	// gives the wait in whole milliseconds, as x-amz-retry-after does. The
+	// delay drawn is lifted to it, by no more than MaxWaitHeader; what is no
+	// number, or negative, is ignored. Default "": none.
+	WaitHeader string
+
+	// MaxWaitHeader is how much WaitHeader may add. Default 5s.
+	MaxWaitHeader time.Duration
+
+	// Budget bounds the retries of all calls of a client together.
+	// Default DefaultBudget; NoBudget switches it off.
+	Budget Budget
+
+	// HedgeDelay makes calls that read (GET, HEAD, OPTIONS, TRACE, QUERY,
+	// PROPFIND, SEARCH and REPORT, without a body) start a second attempt
+	// when the first has no response after this long. The first good response wins, the
+	// other attempt is cancelled. A hedge counts in MaxAttempts, and in the
+	// budget like a retry; there is one a call. Set it to about the 95th
+	// percentile of the latency. Default 0: no hedging.
+	HedgeDelay time.Duration
 
 	// MaxBufferedBody is the most bytes of a request body without GetBody
 	// that are read into memory before the first attempt, so that it can be
@@ -112,11 +140,49 @@ func AdditivePreset() Policy {
 	}
 }
 
+// AWSStandardPreset is the standard retry mode of the AWS SDKs, rules 2.1 of
+// 2026: 3 attempts; full jitter from 50 ms, after throttling from 1 s, doubling
+// up to 20 s; x-amz-retry-after; the quota of AWSBudget.
+//
+// AWS operations are POSTs that may be repeated: say so by [Idempotent]. Their
+// error codes are in the response; [WithClassifier] is the place to tell
+// throttling from other errors by them. Two things differ from AWS: a delay is
+// never less than 1 ms, and 408 and 425 are repeated too.
+func AWSStandardPreset() Policy {
+	return Policy{
+		MaxAttempts:    3,
+		BaseDelay:      50 * time.Millisecond,
+		ThrottledDelay: time.Second,
+		MaxDelay:       20 * time.Second,
+		Multiplier:     2,
+		Jitter:         FullJitter,
+		WaitHeader:     "X-Amz-Retry-After",
+		MaxWaitHeader:  5 * time.Second,
+		Budget:         AWSBudget(),
+	}
+}
+
+// hinted applies WaitHeader to a delay that was drawn.
+func (p *Policy) hinted(delay time.Duration, h http.Header) time.Duration {
+	if p.WaitHeader == "" {
+		return delay
+	}
+	ms, err := strconv.ParseInt(strings.TrimSpace(h.Get(p.WaitHeader)), 10, 64)
+	if err != nil || ms < 0 {
+		return delay
+	}
+	asked := mulSaturating(time.Duration(ms), int64(time.Millisecond))
+	return min(max(asked, delay), addSaturating(delay, p.MaxWaitHeader))
+}
+
 // withDefaults returns p with its zero fields filled in.
 func (p Policy) withDefaults() Policy {
 	setDefault(&p.MaxAttempts, DefaultMaxAttempts)
 	setDefault(&p.BaseDelay, DefaultBaseDelay)
+	setDefault(&p.ThrottledDelay, p.BaseDelay)
 	setDefault(&p.MaxDelay, DefaultMaxDelay)
+	setDefault(&p.MaxWaitHeader, DefaultMaxWaitHeader)
+	p.Budget = p.Budget.withDefaults()
 	setDefault(&p.Multiplier, DefaultMultiplier)
 	setDefault(&p.JitterWidth, DefaultJitterWidth)
 	setDefault(&p.AttemptTimeout, DefaultAttemptTimeout)
@@ -145,6 +211,7 @@ func (p Policy) Validate() error {
 	check(p.MaxAttempts >= 1, "MaxAttempts", "is %d; the first attempt counts, so it is at least 1", p.MaxAttempts)
 	check(p.BaseDelay > 0, "BaseDelay", "is %v; it must be positive", p.BaseDelay)
 	check(p.MaxDelay >= p.BaseDelay, "MaxDelay", "is %v, less than BaseDelay %v", p.MaxDelay, p.BaseDelay)
+	check(p.ThrottledDelay > 0 && p.ThrottledDelay <= p.MaxDelay, "ThrottledDelay", "is %v; it must be positive and at most MaxDelay %v", p.ThrottledDelay, p.MaxDelay)
 	check(p.Multiplier >= 1 && !math.IsInf(p.Multiplier, 1), "Multiplier", "is %v; it must be finite and at least 1", p.Multiplier)
 	check(p.Jitter.valid(), "Jitter", "is %d, which is no known jitter", int(p.Jitter))
 	check(p.JitterWidth > 0, "JitterWidth", "is %v; it must be positive (NoJitter switches jitter off)", p.JitterWidth)
@@ -152,6 +219,11 @@ func (p Policy) Validate() error {
 	check(p.CallTimeout >= 0, "CallTimeout", "is %v; it must not be negative", p.CallTimeout)
 	check(p.MaxRetryAfter > 0, "MaxRetryAfter", "is %v; it must be positive", p.MaxRetryAfter)
 	check(p.MaxBufferedBody >= 0, "MaxBufferedBody", "is %d; it must not be negative", p.MaxBufferedBody)
+	check(p.WaitHeader == "" || validFieldName(p.WaitHeader), "WaitHeader", "is %q, which is no header name", p.WaitHeader)
+	check(p.MaxWaitHeader > 0, "MaxWaitHeader", "is %v; it must be positive", p.MaxWaitHeader)
+	check(p.HedgeDelay >= 0, "HedgeDelay", "is %v; it must not be negative", p.HedgeDelay)
+	problem := p.Budget.problem()
+	check(problem == "", "Budget", "%s", problem)
 	check(validFieldName(p.KeyHeader), "KeyHeader", "is %q, which is no header name", p.KeyHeader)
 	if len(errs) == 0 {
 		return nil
@@ -178,6 +250,9 @@ func (p Policy) String() string {
 	if p.Jitter == AdditiveJitter {
 		fmt.Fprintf(&b, " of %v", p.JitterWidth)
 	}
+	if p.ThrottledDelay != p.BaseDelay {
+		fmt.Fprintf(&b, ", from %v when throttled", p.ThrottledDelay)
+	}
 	if p.AttemptTimeout != NoTimeout {
 		fmt.Fprintf(&b, ", attempt timeout %v", p.AttemptTimeout)
 	}
@@ -185,6 +260,13 @@ func (p Policy) String() string {
 		fmt.Fprintf(&b, ", call timeout %v", p.CallTimeout)
 	}
 	fmt.Fprintf(&b, ", Retry-After up to %v", p.MaxRetryAfter)
+	if p.WaitHeader != "" {
+		fmt.Fprintf(&b, ", %s up to %v more", p.WaitHeader, p.MaxWaitHeader)
+	}
+	fmt.Fprintf(&b, ", %v", p.Budget)
+	if p.HedgeDelay > 0 {
+		fmt.Fprintf(&b, ", reads hedged after %v", p.HedgeDelay)
+	}
 	if p.MaxBufferedBody > 0 {
 		fmt.Fprintf(&b, ", bodies buffered up to %d bytes", p.MaxBufferedBody)
 	}

@@ -53,9 +53,9 @@ func TestPolicyValidate(t *testing.T) {
 
 func TestPolicyString(t *testing.T) {
 	for want, p := range map[string]retry.Policy{
-		"4 attempts, 1s ×2 up to 30s, full jitter, attempt timeout 10s, Retry-After up to 2m0s":              {},
-		"4 attempts, 1s ×2 up to 30s, additive jitter of 500ms, attempt timeout 10s, Retry-After up to 2m0s": retry.AdditivePreset(),
-		"2 attempts, 1s ×3 up to 1m0s, no jitter, call timeout 1h0m0s, Retry-After up to 5s, bodies buffered up to 9 bytes, 503 means unprocessed, keys honoured": {
+		"4 attempts, 1s ×2 up to 30s, full jitter, attempt timeout 10s, Retry-After up to 2m0s, budget of 100, 1 a retry, 0.1 back a success":              {},
+		"4 attempts, 1s ×2 up to 30s, additive jitter of 500ms, attempt timeout 10s, Retry-After up to 2m0s, budget of 100, 1 a retry, 0.1 back a success": retry.AdditivePreset(),
+		"2 attempts, 1s ×3 up to 1m0s, no jitter, call timeout 1h0m0s, Retry-After up to 5s, budget of 100, 1 a retry, 0.1 back a success, bodies buffered up to 9 bytes, 503 means unprocessed, keys honoured": {
 			MaxAttempts: 2, Multiplier: 3, MaxDelay: time.Minute, Jitter: retry.NoJitter, AttemptTimeout: retry.NoTimeout,
 			CallTimeout: time.Hour, MaxRetryAfter: 5 * time.Second, MaxBufferedBody: 9, Unprocessed503: true, HonouredKeys: true,
 		},

@@ -266,11 +266,40 @@ func TestHTTPClientTimeout(t *testing.T) {
 	})
 }
 
+// Transports other than net/http's see it in the context.
+func TestHTTPClientTimeoutIsInTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		rt := roundTripper(func(req *http.Request) (*http.Response, error) {
+			if calls++; calls == 1 {
+				<-req.Context().Done()
+				return nil, req.Context().Err()
+			}
+			return response(200), nil
+		})
+		c, err := retry.NewClient(retry.Policy{Jitter: retry.NoJitter}, retry.WithHTTPClient(&http.Client{Transport: rt, Timeout: time.Second}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		resp, err := c.Do(request(t, t.Context(), "GET", "http://server/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if calls != 2 || time.Since(start) != 2*time.Second {
+			t.Errorf("%d attempts in %v", calls, time.Since(start))
+		}
+	})
+}
+
 func TestConcurrentUse(t *testing.T) {
 	rt := roundTripper(func(req *http.Request) (*http.Response, error) {
 		return nil, errReset
 	})
-	c := newClient(t, instant, rt)
+	p := instant
+	p.Budget = retry.NoBudget()
+	c := newClient(t, p, rt)
 	done := make(chan int)
 	for range 20 {
 		go func() {

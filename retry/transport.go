@@ -12,7 +12,7 @@ import (
 // It is safe for concurrent use. Make one with [NewTransport].
 type Transport struct {
 	engine *engine
-	guard  *guard
+	base   http.RoundTripper
 }
 
 // NewTransport returns a transport that sends through base, which is
@@ -29,7 +29,7 @@ func NewTransport(p Policy, base http.RoundTripper, opts ...Option) (*Transport,
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	return &Transport{engine: e, guard: &guard{base}}, nil
+	return &Transport{engine: e, base: base}, nil
 }
 
 // Policy returns the transport's policy, with its defaults filled in.
@@ -37,8 +37,8 @@ func (t *Transport) Policy() Policy { return t.engine.policy }
 
 // RoundTrip implements http.RoundTripper. It gives back what [Client.Do] does.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	return t.engine.roundTrip(req, t.guard.RoundTrip, nil, false)
+	return t.engine.roundTrip(req, nil, t.base, nil)
 }
 
 // CloseIdleConnections closes the idle connections of the base transport.
-func (t *Transport) CloseIdleConnections() { t.guard.CloseIdleConnections() }
+func (t *Transport) CloseIdleConnections() { closeIdle(t.base) }

@@ -1,7 +1,6 @@
 package retry
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -19,6 +18,7 @@ type Wire struct {
 	Sent      int  // requests of which at least a part was handed to a connection
 	Nested    int  // attempts, after the first, that a retrier below has made
 	FirstByte bool // a byte of a response arrived for the last of them
+	Connected bool // there was a connection for the last of them
 	Reused    bool // the last connection had served other requests before
 }
 
@@ -41,69 +41,83 @@ var errResent = errors.New("net/http resent the request until no attempt was lef
 // A watch collects the Wire of one attempt. The hooks run on goroutines of the
 // transport, some of them after RoundTrip has returned.
 type watch struct {
-	call   *call
-	limit  int // requests that may still be sent, this attempt's included
-	cancel context.CancelCauseFunc
+	try *try
 
-	mu       sync.Mutex
-	wire     Wire
+	mu     sync.Mutex
+	limit  int32 // requests that may still be sent, this attempt's included
+	hops   int32 // these are Wire's
+	sent   int32
+	inHop  int32 // requests sent in the current hop
+	known  bool  // these are Wire's
+	first  bool
+	joined bool
+	reused bool
+
 	onConn   bool // a request was written to the current connection
-	inHop    int  // requests sent in the current hop
 	exact    bool // the current hop's transport is an *http.Transport
 	answered bool // the last hop ended with a response
+	resent   bool // net/http went on until no attempt was left
 }
 
-// trace returns ctx with the hooks of w.
-func (w *watch) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.wire.Known = true
-			// net/http asks for another connection within one RoundTrip only
-			// to send the request again. Other transports may have reasons of
-			// their own, such as a digest handshake.
-			if w.exact && w.inHop >= w.limit {
-				w.cancel(errResent)
-			}
-		},
-		GotConn: func(info httptrace.GotConnInfo) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.wire.Known = true
-			w.wire.Reused = info.Reused
-			w.wire.FirstByte = false
-			w.onConn = false
-		},
-		WroteHeaders: w.wrote,
-		// Comes without WroteHeaders when the header could not be written
-		// whole.
-		WroteRequest: func(httptrace.WroteRequestInfo) { w.wrote() },
-		GotFirstResponseByte: func() {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.wire.FirstByte = true
-		},
-	})
+// hook fills in the hooks of w. WroteRequest is not among them: it would add
+// the requests whose header broke off on its way, and a server cannot act on a
+// header that it does not have.
+func (w *watch) hook(t *httptrace.ClientTrace) {
+	t.GetConn = w.getConn
+	t.GotConn = w.gotConn
+	t.WroteHeaders = w.wroteHeaders
+	t.GotFirstResponseByte = w.gotFirstResponseByte
 }
 
-func (w *watch) wrote() {
+func (w *watch) getConn(string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known = true
+	w.joined = false
+	// net/http asks for another connection within one RoundTrip only to send
+	// the request again. Other transports may have reasons of their own, such
+	// as a digest handshake.
+	if w.exact && w.inHop >= w.limit {
+		w.resent = true
+		w.try.end()
+	}
+}
+
+func (w *watch) gotConn(info httptrace.GotConnInfo) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known = true
+	w.joined = true
+	w.reused = info.Reused
+	w.first = false
+	w.onConn = false
+}
+
+func (w *watch) wroteHeaders() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.onConn {
 		w.onConn = true
 		w.inHop++
-		w.wire.Sent++
+		w.sent++
 	}
 }
 
-func (w *watch) beginHop(exact bool) {
+func (w *watch) gotFirstResponseByte() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wire.Hops++
+	w.first = true
+}
+
+// beginHop returns the number of the hop that it begins.
+func (w *watch) beginHop(exact bool) int32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hops++
 	w.inHop = 0
 	w.exact = exact
 	w.answered = false
+	return w.hops
 }
 
 func (w *watch) endHop(err error) {
@@ -112,38 +126,23 @@ func (w *watch) endHop(err error) {
 	w.answered = err == nil
 }
 
+// exhausted reports whether the attempt was ended because net/http went on
+// sending by itself.
+func (w *watch) exhausted() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.resent
+}
+
 // facts returns what was seen so far. fromTransport says that an error that
 // ended the attempt came from the transport, and not from the http.Client
 // above it, which has errors of its own: of redirects, for example.
 func (w *watch) facts() (wire Wire, fromTransport bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.wire, w.wire.Hops > 0 && !w.answered
+	wire = Wire{Known: w.known, Hops: int(w.hops), Sent: int(w.sent), FirstByte: w.first, Connected: w.joined, Reused: w.reused}
+	return wire, w.hops > 0 && !w.answered
 }
-
-type watchKey struct{}
-
-// A guard is the RoundTripper right above the transport that is being
-// retried. It keeps net/http from sending requests again on its own where it
-// cannot know that this is safe, and marks the hops of a redirect.
-type guard struct{ base http.RoundTripper }
-
-func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
-	w, _ := req.Context().Value(watchKey{}).(*watch)
-	if w == nil {
-		return g.base.RoundTrip(req)
-	}
-	_, exact := g.base.(*http.Transport)
-	w.beginHop(exact)
-	resp, err := g.base.RoundTrip(withoutReplay(req, exact))
-	w.endHop(err)
-	if resp != nil {
-		resp.Request = req
-	}
-	return resp, err
-}
-
-func (g *guard) CloseIdleConnections() { closeIdle(g.base) }
 
 func closeIdle(rt http.RoundTripper) {
 	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
@@ -151,30 +150,33 @@ func closeIdle(rt http.RoundTripper) {
 	}
 }
 
-// withoutReplay returns req in a form that net/http does not send twice.
+// preventReplay gives req a form that net/http does not send twice.
 //
 // When a reused connection breaks before the response, net/http.Transport
 // silently sends the request again if it is a GET, HEAD, OPTIONS or TRACE, or
 // carries an Idempotency-Key or X-Idempotency-Key, and if its body is empty or
 // has GetBody. The first condition is a guess about the server, and the resent
-// request is one that no one counted. Other requests are resent only when the
-// server cannot have processed them, which is harmless, and stays.
-func withoutReplay(req *http.Request, exact bool) *http.Request {
-	if !replayedByMethod(req.Method) && !hasReplayHeader(req.Header) {
-		return req
+// request is one that no one counted.
+//
+// Over HTTP/2 it sends any request again, on the same terms for the body, after
+// a refused stream and a GOAWAY, which is harmless but for GOAWAY has no end,
+// and after a stream reset with PROTOCOL_ERROR, which says nothing of what the
+// server has done (go.dev/issue/47635). So no request keeps its GetBody; what
+// net/http then has to say is found by notResent. A request with neither body
+// nor such a header is left as it is.
+func preventReplay(req *http.Request, exact bool) {
+	hasBody := req.Body != nil && req.Body != http.NoBody
+	if !hasBody && !replayedByMethod(req.Method) && !hasReplayHeader(req.Header) {
+		return
 	}
-	switch hasBody := req.Body != nil && req.Body != http.NoBody; {
-	case hasBody && req.GetBody == nil:
-		return req
+	switch {
 	case hasBody:
-		req = shallow(req)
 		req.GetBody = nil
 	case probedByNetHTTP(req.Method):
 		// A body that is present but empty counts as one that cannot be
 		// replayed. For these methods net/http looks whether there is
 		// anything in it before it writes the header, and then sends what
 		// it sends for no body at all.
-		req = shallow(req)
 		req.Body = emptyBody{}
 		req.ContentLength = 0
 		req.GetBody = nil
@@ -183,7 +185,6 @@ func withoutReplay(req *http.Request, exact bool) *http.Request {
 		// treated likewise. Field names have no case (RFC 9110 §5.1), but
 		// net/http looks for one spelling. Only the transport itself gets to
 		// see the other one.
-		req = shallow(req)
 		req.Header = req.Header.Clone()
 		for _, name := range replayHeaders {
 			if v, ok := req.Header[name]; ok {
@@ -192,7 +193,6 @@ func withoutReplay(req *http.Request, exact bool) *http.Request {
 			}
 		}
 	}
-	return req
 }
 
 var replayHeaders = [...]string{"Idempotency-Key", "X-Idempotency-Key"}
@@ -223,8 +223,6 @@ func probedByNetHTTP(method string) bool {
 	}
 	return false
 }
-
-func shallow(req *http.Request) *http.Request { return req.WithContext(req.Context()) }
 
 // emptyBody differs from http.NoBody in its type alone.
 type emptyBody struct{}

@@ -39,6 +39,11 @@ type fileScenario struct {
 
 type fileServer struct {
 	Keys      keyMode       `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
+	Profile   keyProfile    `yaml:"profile,omitempty" doc:"by which book it keeps keys: plain (any text), ietf (the header draft) or stripe; plain unless said"`
+	Expiry    duration      `yaml:"expiry,omitempty" doc:"how long it keeps a key, from its first request on; 24h unless said, and with plain for ever"`
+	Protocol  protocol      `yaml:"protocol,omitempty" doc:"what the server speaks: http/1.1 unless said; h2 is HTTP/2 with prior knowledge"`
+	TLS       bool          `yaml:"tls,omitempty" doc:"it speaks HTTPS, with a certificate that is made for the run and that clients are told to trust"`
+	Token     tokenMode     `yaml:"token,omitempty" doc:"calls start with a token that has expired, and a new one is good (expired), refused as well (revoked) or not to be had (locked)"`
 	Capacity  *fileCapacity `yaml:"capacity,omitempty" doc:"how fast it works; left out: it answers at once"`
 	Incidents []incident    `yaml:"incidents,omitempty" doc:"what happens to a server that has a capacity"`
 }
@@ -69,7 +74,10 @@ type fileCall struct {
 	Count        *count   `yaml:"count,omitempty" doc:"how many calls; 1 unless said"`
 	Key          bool     `yaml:"key,omitempty" doc:"the application wants an idempotency key"`
 	KeyUntrusted bool     `yaml:"key_untrusted,omitempty" doc:"the application does not know the server to honour keys, so that the key is no licence to repeat"`
+	KeyText      string   `yaml:"key_text,omitempty" doc:"the key itself, where the application has one of its own; may hold {call}; needs key"`
+	Idempotent   bool     `yaml:"idempotent,omitempty" doc:"the application says that the call may happen twice, whatever its method"`
 	Body         string   `yaml:"body,omitempty" doc:"of the request; POST, PUT and PATCH have a small JSON object unless said"`
+	BodySize     size     `yaml:"body_size,omitempty" doc:"in place of body: a JSON object of so many bytes, like 64KiB or 4MiB"`
 	Header       header   `yaml:"header,omitempty" doc:"further request header fields, each a text or a list of texts"`
 	Deadline     deadline `yaml:"deadline,omitempty" doc:"from the call's start; 30s unless said; none for no deadline"`
 	CancelAfter  duration `yaml:"cancel_after,omitempty" doc:"the application cancels so long after the call's start"`
@@ -86,11 +94,13 @@ type storm struct {
 	From  duration `yaml:"from,omitempty" doc:"from the start of the run"`
 	To    duration `yaml:"to" doc:"end of the window, exclusive"`
 	Fault fault    `yaml:"fault" doc:"what every attempt in the window meets"`
+	Route string   `yaml:"route,omitempty" doc:"path of the calls that it meets, as in calls; all unless said"`
 }
 
 type draw struct {
-	P      float64 `yaml:"p" doc:"chance of a fault, more than 0 and at most 1"`
+	P      float64 `yaml:"p" doc:"chance of a fault, from 0 to 1; 0 is the same as no draw"`
 	Faults []fault `yaml:"faults" doc:"one of these, each as likely as the other"`
+	Route  string  `yaml:"route,omitempty" doc:"path of the calls that it meets, as in calls; all unless said"`
 }
 
 type expect struct {
@@ -107,20 +117,24 @@ type (
 	world        string
 	connState    string
 	keyMode      string
-	distribution string
+	tokenMode    string
+	keyProfile   string
+	protocol     string
 	method       string
 	trait        string
 	count        int
-	whole        int
-	arrival      string
-	overflow     string
-	trigger      string
+	size         int
 	status       int
 	duration     time.Duration
 	deadline     time.Duration
 	header       http.Header
 	fault        faults.Fault
 	span         struct{ min, max *int }
+	distribution string
+	whole        int
+	arrival      string
+	overflow     string
+	trigger      string
 )
 
 // An axis of a matrix is read by expand; the type is here for the schema.
@@ -143,15 +157,16 @@ func (f *fileScenario) scenario(family string) Scenario {
 	}
 	for _, st := range f.Storms {
 		s.Storms = append(s.Storms, faults.Storm{
-			From: time.Duration(st.From), To: time.Duration(st.To), Fault: faults.Fault(st.Fault)})
+			From: time.Duration(st.From), To: time.Duration(st.To), Fault: faults.Fault(st.Fault), Route: st.Route})
 	}
 	if f.Draw != nil {
-		s.Draw = &faults.Draw{P: f.Draw.P, Faults: plain(f.Draw.Faults)}
+		s.Draw = &faults.Draw{P: f.Draw.P, Faults: plain(f.Draw.Faults), Route: f.Draw.Route}
 	}
 	for _, c := range f.Calls {
 		g := Group{
 			Name: c.Name, Method: string(c.Method), Path: c.Path, Resource: c.Resource, Key: c.Key,
-			KeyUntrusted: c.KeyUntrusted, Body: c.Body, Header: http.Header(c.Header),
+			KeyUntrusted: c.KeyUntrusted, KeyText: c.KeyText, Idempotent: c.Idempotent, Body: c.Body,
+			BodySize: int(c.BodySize), Header: http.Header(c.Header),
 			Deadline: time.Duration(c.Deadline), CancelAfter: time.Duration(c.CancelAfter),
 			Start: time.Duration(c.Start), Every: time.Duration(c.Every), Arrivals: Arrivals(c.Arrivals), After: c.After, Fleet: c.Fleet,
 			SameInstant: c.SameInstant, Faults: plain(c.Faults),
@@ -165,7 +180,9 @@ func (f *fileScenario) scenario(family string) Scenario {
 }
 
 func (f *fileServer) server() Server {
-	s := Server{Keys: KeyMode(f.Keys)}
+	s := Server{
+		Keys: KeyMode(f.Keys), Profile: Profile(f.Profile), Expiry: time.Duration(f.Expiry),
+		Protocol: string(f.Protocol), TLS: f.TLS, Token: TokenMode(f.Token)}
 	if c := f.Capacity; c != nil {
 		s.Capacity = &Capacity{
 			Workers: int(c.Workers), Service: time.Duration(c.Service), Distribution: Distribution(c.Distribution),

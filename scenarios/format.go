@@ -49,6 +49,15 @@ func formOf(s Scenario, name string) fileScenario {
 	if s.Server.Keys != Honour {
 		f.Server.Keys = keyMode(s.Server.Keys)
 	}
+	f.Server.Token = tokenMode(s.Server.Token)
+	if s.Server.Protocol != faults.HTTP1 {
+		f.Server.Protocol = protocol(s.Server.Protocol)
+	}
+	if s.Server.Profile != Plain {
+		f.Server.Profile = keyProfile(s.Server.Profile)
+	}
+	f.Server.Expiry = duration(s.Server.Expiry)
+	f.Server.TLS = s.Server.TLS
 	if c := s.Server.Capacity; c != nil {
 		f.Server.Capacity = &fileCapacity{Workers: whole(c.Workers), Service: duration(c.Service), Queue: whole(c.Queue), Abandon: c.Abandon}
 		if c.Distribution != Fixed {
@@ -66,15 +75,16 @@ func formOf(s Scenario, name string) fileScenario {
 		f.Worlds = append(f.Worlds, world(w))
 	}
 	for _, st := range s.Storms {
-		f.Storms = append(f.Storms, storm{duration(st.From), duration(st.To), fault(st.Fault)})
+		f.Storms = append(f.Storms, storm{duration(st.From), duration(st.To), fault(st.Fault), st.Route})
 	}
 	if s.Draw != nil {
-		f.Draw = &draw{s.Draw.P, formed(s.Draw.Faults)}
+		f.Draw = &draw{s.Draw.P, formed(s.Draw.Faults), s.Draw.Route}
 	}
 	plainPost := true
 	for i, g := range s.Calls {
 		c := fileCall{
-			Resource: g.Resource, Key: g.Key, KeyUntrusted: g.KeyUntrusted, Header: header(g.Header),
+			Resource: g.Resource, Key: g.Key, KeyUntrusted: g.KeyUntrusted, KeyText: g.KeyText,
+			Idempotent: g.Idempotent, BodySize: size(g.BodySize), Header: header(g.Header),
 			CancelAfter: duration(g.CancelAfter), Start: duration(g.Start), Every: duration(g.Every),
 			After: g.After, Fleet: g.Fleet, SameInstant: g.SameInstant, Faults: formed(g.Faults),
 		}
@@ -144,6 +154,8 @@ func encode(v reflect.Value, short bool) *yaml.Node {
 		return plainNode("!!int", strconv.Itoa(int(x)))
 	case count:
 		return plainNode("!!int", strconv.Itoa(int(x)))
+	case size:
+		return plainNode("!!str", faults.FormatSize(int(x)))
 	case status:
 		return plainNode("!!int", strconv.Itoa(int(x)))
 	}

@@ -1,6 +1,9 @@
 package scenarios
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"reflect"
 	"slices"
 	"sort"
@@ -112,6 +115,43 @@ func TestLibraryHasTheWholeProductOfDuplicates(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// net/http resends by itself where a reused connection gives no byte, so every fault that gives none is met on a
+// fresh and on a warmed connection.
+func TestLibraryMeetsSilenceOnBothConnections(t *testing.T) {
+	met := map[string]bool{}
+	for _, s := range mustLibrary(t) {
+		for _, f := range allFaults(s) {
+			state := cmp.Or(f.On, s.Connection, faults.Fresh)
+			met[f.Name+" "+string(f.End)+" "+string(state)] = true
+		}
+	}
+	for _, silent := range []string{"hang ", "empty_response ", "connection_reset ", "partial_request hang", "partial_request fin", "partial_request rst"} {
+		for _, state := range connStates() {
+			if !met[silent+" "+state] {
+				t.Errorf("no scenario meets %s on a %s connection", silent, state)
+			}
+		}
+	}
+}
+
+// A body of a size is the same bytes each time, and JSON.
+func TestPayload(t *testing.T) {
+	for _, size := range []int{MinBodySize, 100, 1 << 20} {
+		b := Group{BodySize: size}.Payload()
+		if len(b) != size || !json.Valid(b) || !bytes.Equal(b, Group{BodySize: size}.Payload()) {
+			t.Errorf("size %d: %d bytes, %.60q", size, len(b), b)
+		}
+	}
+	b := Group{BodySize: 1 << 20}.Payload()
+	piece := b[1000:1064]
+	if bytes.Count(b, piece) != 1 {
+		t.Error("a piece of the body comes twice")
+	}
+	if string(Group{Body: "x"}.Payload()) != "x" || (Group{}).Payload() != nil {
+		t.Error("a body without a size")
 	}
 }
 

@@ -50,7 +50,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"unknown field", file("    fauts: [ok]"), []string{
 			`:7:5: there is no field "fauts" here; the fields are name, matrix, summary, rule, source, labels, worlds, why, connection, server, calls, faults, storms, draw, expect, settle; did you mean "faults"?`}},
 		{"unknown field of a call", file("    calls: [{metod: PUT}]"), []string{
-			`:7:14: there is no field "metod" here; the fields are name, method, path, resource, count, key, key_untrusted, body, header, deadline, cancel_after, start, every, arrivals, after, fleet, same_instant, faults; did you mean "method"?`}},
+			`:7:14: there is no field "metod" here; the fields are name, method, path, resource, count, key, key_untrusted, key_text, idempotent, body, body_size, header, deadline, cancel_after, start, every, arrivals, after, fleet, same_instant, faults; did you mean "method"?`}},
 		{"wrong types", file("    labels: core", "    settle: [1s]", "    connection: 3", "    calls: [{key: yes, count: two, body: 7, deadline: 30}]"), []string{
 			`:7:13: want a list, like [a, b], not "core"`,
 			":8:13: want a duration like 250ms or 2m, not a list",
@@ -60,13 +60,19 @@ func TestLoadRefuses(t *testing.T) {
 			":10:42: want a text, and YAML takes 7 for the number 7: put it in quotes",
 			`:10:55: the duration 30 has no unit; did you mean "30s"?`}},
 		{"no value", file("    faults:"), []string{":7:12: there is no value: give one or take the line out"}},
+		{"a fault of TLS where there is none", file("    faults: [ok, tls_handshake_hang]"), []string{
+			`:7:18: "tls_handshake_hang" breaks a TLS handshake, and this server makes none: set server: {tls: true}`}},
+		{"a refused connection after the commit", file("    faults: [connect_refused@after_commit]"), []string{
+			`:7:30: connect_refused cannot strike at after_commit; did you mean "before_commit"?`}},
+		{"a refused connection on a reused one", file(`    faults: ["connect_refused on=reused"]`), []string{
+			":7:34: connect_refused strikes while a connection is made: an attempt on a reused one cannot meet it"}},
 		{"unknown fault, plain", file("    faults: [ok, latncy]"), []string{`:7:18: unknown fault "latncy"; did you mean "latency"?`}},
 		{"unknown fault, double quotes", file(`    faults: ["503", "hang@afer_commit"]`),
 			[]string{`:7:27: unknown phase "afer_commit" (one of: before_commit, after_commit, commit_late); did you mean "after_commit"?`}},
 		{"bad parameter behind escapes", file(`    faults: ["503 body=\"a\\u00e9\" tims=3"]`),
-			[]string{`:7:37: unknown parameter "tims" (status takes: code, retry-after, header, body, on, times, late); did you mean "times"?`}},
+			[]string{`:7:37: unknown parameter "tims" (status takes: code, retry-after, header, body, stored, end, on, times, late); did you mean "times"?`}},
 		{"bad parameter in single quotes", file(`    faults: ['503 body="it''s" tims=3']`),
-			[]string{`:7:32: unknown parameter "tims" (status takes: code, retry-after, header, body, on, times, late); did you mean "times"?`}},
+			[]string{`:7:32: unknown parameter "tims" (status takes: code, retry-after, header, body, stored, end, on, times, late); did you mean "times"?`}},
 		{"fault in a phase that it cannot have", file("    faults: [429@after_commit]"), []string{
 			":7:18: 429 at after_commit: a server that commits must not say that it refused"}},
 		{"fault that is a list", file("    faults: [[ok]]"), []string{`:7:14: want a fault like "503" or connection_reset@after_commit, not a list`}},
@@ -80,7 +86,25 @@ func TestLoadRefuses(t *testing.T) {
 			`:7:14: unknown world "virtal"; want virtual or loopback; did you mean "virtual"?`,
 			`:9:20: unknown key mode "honor"; want honour, ignore or require; did you mean "honour"?`,
 			`:10:17: unknown connection "resued"; want fresh or reused; did you mean "reused"?`,
-			`:11:21: unknown trait "decodin"; want canceled, deadline, decoding, eof, not_sent, refused, reset, timeout or unexpected_eof; did you mean "decoding"?`}},
+			`:11:21: unknown trait "decodin"; want canceled, certificate, deadline, decoding, dns, eof, not_sent, refused, reset, timeout, tls or unexpected_eof; did you mean "decoding"?`}},
+		{"how the server keeps keys", file("    server: {keys: require, profile: stirpe, expiry: -1s}"), []string{
+			`:7:38: unknown profile "stirpe"; want plain, ietf or stripe; did you mean "stripe"?`,
+			":7:54: the duration -1s is negative"}},
+		{"a store that ignores keys", file("    server: {keys: ignore, profile: ietf, expiry: 1h}"), []string{
+			":7:37: the server ignores keys, so that it keeps none by any book: take profile out, or set keys: honour",
+			":7:51: the server ignores keys, so that it keeps none for any time: take expiry out, or set keys: honour"}},
+		{"for ever and a day", file("    server: {expiry: 10000h}"), []string{":7:22: 10000h is more than 8760h, the most that a scenario can have here"}},
+		{"key texts", file("    calls: [{key_text: a}, {name: b, key: true, key_text: a, count: 2}, {name: c, key: true, key_text: 'é'}, {name: d, key: true, key_text: '{call}{call}'}]"), []string{
+			":7:24: key_text is the text of a key, and there is none: set key: true as well",
+			`:7:59: the 2 calls of the group would share the key "a": put {call} into it`,
+			`:7:104: the key "é" is no text of visible ASCII, which is all that a key can hold (RFC 9651 §3.3.3)`,
+			`:7:141: the key "{call}{call}" holds {call} more than once`}},
+		{"nothing to store with", file("    server: {keys: ignore}", "    faults: [ok, 500 stored=true]"), []string{
+			":8:18: stored=true says that the answer is kept with its key, and the server ignores keys: take it out, or set keys: honour"}},
+		{"no key to store with", file("    calls: [{faults: [500 stored=true]}, {name: b, key: true, faults: [500 stored=true]}]"), []string{
+			":7:23: stored=true says that the answer is kept with its key, and the calls have none: set key: true"}},
+		{"not stored at all", file("    calls: [{key: true}]", "    faults: [500 stored=yes]"), []string{
+			`:8:25: unknown value of stored "yes" (one of: true)`}},
 		{"worlds without why", file("    worlds: [virtual]"), []string{":7:13: worlds is set and why is not: say why it cannot run elsewhere, or take worlds out"}},
 		{"why without worlds", file("    why: because"), []string{":7:10: why is set and worlds is not: name the worlds, or take why out"}},
 		{"doubles", head + one("a") + one("b") + one("a"), []string{":5:12: the name fam/a is used twice: it is already at x.yaml:3:12"}},
@@ -119,8 +143,21 @@ func TestLoadRefuses(t *testing.T) {
 			":7:93: no attempt meets this storm: storms[2] covers its whole window, and the first one wins",
 			":7:119: times= counts attempts of a sequence and has no meaning here: take it out"}},
 		{"draw", file(`    draw: {p: 1.5, faults: [ok]}`), []string{
-			":7:15: a chance of 1.5: want more than 0 and at most 1",
+			":7:15: a chance of 1.5: want 0 to 1",
 			":7:29: ok in a draw only makes faults rarer: lower p instead"}},
+		{"route of nobody", file(`    draw: {p: 0.1, faults: ["503"], route: "/chargs/{call}"}`), []string{
+			`:7:44: no call has the path "/chargs/{call}"; there is /charges/{call}; did you mean "/charges/{call}"?`}},
+		{"body twice", file("    calls: [{body: x, body_size: 1KiB}]"), []string{
+			":7:34: body_size stands in place of a body: take one of them out"}},
+		{"body sizes", file("    calls: [{body_size: 3}, {name: b, body_size: 1GiB}, {name: c, body_size: 33MiB}]"), []string{
+			":7:25: a body of 3: want 11 bytes to 32MiB",
+			`:7:50: want bytes like 1000, 64KiB or 4MiB, not "1GiB"`,
+			":7:78: a body of 33MiB: want 11 bytes to 32MiB"}},
+		{"Expect", file("    calls: [{header: {Expect: 200-ok}}, {name: b, method: GET, header: {Expect: 100-continue}}]"), []string{
+			":7:23: Expect has one value that means something: 100-continue",
+			":7:73: there is no body to wait with for a 100: give one, or take Expect out"}},
+		{"token", file("    server: {token: expird}"), []string{
+			`:7:21: unknown token mode "expird"; want expired, revoked or locked; did you mean "expired"?`}},
 		{"too long", file("    calls: [{start: 25h}]"), []string{":7:21: 25h is more than 24h, the most that a scenario can have here"}},
 		{"too long on loopback", file("    calls: [{deadline: 1h}]"), []string{
 			":7:24: the run can take 1h, and on loopback, where time is real, at most 5m: shorten it, or set worlds: [virtual] and why"}},

@@ -46,6 +46,28 @@ func (k *keyMode) decode(d *decoder, n *yaml.Node, path string) {
 	*k = keyMode(d.word(n, path, "key mode", keyModes()))
 }
 
+func (t *tokenMode) decode(d *decoder, n *yaml.Node, path string) {
+	*t = tokenMode(d.word(n, path, "token mode", tokenModes()))
+}
+
+func (s *size) decode(d *decoder, n *yaml.Node, path string) {
+	if n.Kind == yaml.ScalarNode && (n.ShortTag() == "!!str" || n.ShortTag() == "!!int") {
+		if i, err := faults.ParseSize(n.Value); err == nil {
+			*s = size(i)
+			return
+		}
+	}
+	d.fail(n, path, "", "want bytes like 1000, 64KiB or 4MiB, not %s", kindOf(n))
+}
+
+func (p *protocol) decode(d *decoder, n *yaml.Node, path string) {
+	*p = protocol(d.word(n, path, "protocol", protocols()))
+}
+
+func (p *keyProfile) decode(d *decoder, n *yaml.Node, path string) {
+	*p = keyProfile(d.word(n, path, "profile", profiles()))
+}
+
 func (t *trait) decode(d *decoder, n *yaml.Node, path string) {
 	*t = trait(d.word(n, path, "trait", Traits()))
 }

@@ -124,6 +124,8 @@ scenarios:
 		{"source: d", "source: d, server: {capacity: {workers: 1}}"},
 		{"source: d", "source: d, server: {capacity: {workers: 1, service: 1s, full: 404}}"},
 		{"source: d", "source: d, server: {incidents: [{do: stal}]}"},
+		{"source: d", "source: d, server: {profile: strip}"},
+		{"source: d", "source: d, server: {expiry: 24}"},
 		{"source: d", "source: d, settle: 3"},
 		{"source: d", "source: d, matrix: {}"},
 	} {

@@ -119,10 +119,16 @@ func withDefaults(s Scenario) Scenario {
 		}
 		s.Server.Capacity = &c
 	}
+	if s.Server.Protocol == "" {
+		s.Server.Protocol = faults.HTTP1
+	}
+	if s.Server.Profile == "" {
+		s.Server.Profile = Plain
+	}
 	s.Labels, s.Worlds, s.Storms = own(s.Labels), own(s.Worlds), own(s.Storms)
 	s.Faults = own(s.Faults)
 	if s.Draw != nil {
-		s.Draw = &faults.Draw{P: s.Draw.P, Faults: own(s.Draw.Faults)}
+		s.Draw = &faults.Draw{P: s.Draw.P, Faults: own(s.Draw.Faults), Route: s.Draw.Route}
 	}
 	s.Calls = own(s.Calls)
 	if len(s.Calls) == 0 {
@@ -148,7 +154,7 @@ func withDefaults(s Scenario) Scenario {
 		if g.Deadline == 0 {
 			g.Deadline = DefaultDeadline
 		}
-		if g.Body == "" && hasBody(g.Method) {
+		if g.Body == "" && g.BodySize == 0 && hasBody(g.Method) {
 			g.Body = DefaultBody
 		}
 		g.Faults = own(g.Faults)
@@ -230,8 +236,12 @@ func (v *validator) head(s *Scenario) {
 	case len(s.Worlds) == 0 && s.Why != "":
 		v.add("why", "why is set and worlds is not: name the worlds, or take why out")
 	}
-	if !slices.Contains(keyModes(), string(s.Server.Keys)) {
-		v.near("server.keys", nearest.Word(string(s.Server.Keys), keyModes()), "unknown key mode %q; want %s", clip(string(s.Server.Keys)), oneOf(keyModes()))
+	if t := string(s.Server.Token); t != "" && !slices.Contains(tokenModes(), t) {
+		v.near("server.token", nearest.Word(t, tokenModes()), "unknown token mode %q; want %s", clip(t), oneOf(tokenModes()))
+	}
+	v.server(&s.Server)
+	if !slices.Contains(protocols(), s.Server.Protocol) {
+		v.near("server.protocol", nearest.Word(s.Server.Protocol, protocols()), "unknown protocol %q; want %s", clip(s.Server.Protocol), oneOf(protocols()))
 	}
 	if s.Connection != faults.AnyConn && !slices.Contains(connStates(), string(s.Connection)) {
 		v.near("connection", nearest.Word(string(s.Connection), connStates()), "unknown connection %q; want %s", clip(string(s.Connection)), oneOf(connStates()))
@@ -287,6 +297,7 @@ func (v *validator) calls(s *Scenario) {
 				v.add(p+"count", "the groups together make more than %d calls, the most that a scenario can have", maxCalls)
 			}
 		}
+		v.keyText(p+"key_text", g)
 		if g.KeyUntrusted && !g.Key {
 			v.add(p+"key_untrusted", "key_untrusted says something of a key, and there is none: set key: true as well")
 		}
@@ -296,7 +307,17 @@ func (v *validator) calls(s *Scenario) {
 		case !utf8.ValidString(g.Body):
 			v.add(p+"body", "the body is no UTF-8, and a scenario holds text only")
 		}
+		switch {
+		case g.BodySize == 0:
+		case g.Body != "":
+			v.add(p+"body_size", "body_size stands in place of a body: take one of them out")
+		case g.BodySize < MinBodySize || g.BodySize > maxBodySize:
+			v.add(p+"body_size", "a body of %s: want %d bytes to %s", faults.FormatSize(g.BodySize), MinBodySize, faults.FormatSize(maxBodySize))
+		}
 		v.header(p+"header", g.Header)
+		if _, ok := g.Header["Expect"]; ok {
+			v.expectField(p+"header.Expect", g)
+		}
 		v.times(g, p)
 		if g.SameInstant && g.Every > 0 {
 			v.add(p+"same_instant", "calls that start in the same instant cannot be %s apart: take every or same_instant out", durationText(g.Every))
@@ -360,7 +381,7 @@ func (v *validator) header(path string, h http.Header) {
 			v.near(p, http.CanonicalHeaderKey(name), "the header field %q is not in canonical form", clip(name))
 		case name == "Idempotency-Key" || name == "X-Idempotency-Key":
 			v.add(p, "a key in the header would be the same for every call: set key: true")
-		case slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Expect", "Te", "Upgrade", "Keep-Alive"}, name):
+		case slices.Contains([]string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Te", "Upgrade", "Keep-Alive"}, name):
 			v.add(p, "%s belongs to the transport and cannot be set here", name)
 		}
 		for _, line := range h[name] {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/internal/nearest"
 )
 
@@ -25,6 +26,9 @@ func (v *validator) capacity(s *Scenario) {
 		return
 	}
 	c, p := s.Server.Capacity, "server.capacity."
+	if s.Server.Protocol != faults.HTTP1 {
+		v.add("server.capacity", "a server with a capacity speaks http/1.1: what it refuses is reset, and with it would go all that its connection carries")
+	}
 	switch {
 	case c.Workers < 1:
 		v.add(p+"workers", "%d workers do no work: want 1 or more", c.Workers)

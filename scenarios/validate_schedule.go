@@ -15,52 +15,76 @@ const maxSequence = 10_000
 
 // schedule validates the faults and puts them into the form that their text has.
 func (v *validator) schedule(s *Scenario) {
-	v.sequence("faults", s.Faults)
+	keyed := slices.ContainsFunc(s.Calls, func(g Group) bool { return g.Key })
+	v.sequence(s, "faults", s.Faults)
+	for i, f := range s.Faults {
+		v.stored(fmt.Sprintf("faults[%d]", i), f, keyed, s)
+	}
 	for i := range s.Calls {
-		v.sequence(fmt.Sprintf("calls[%d].faults", i), s.Calls[i].Faults)
+		p := fmt.Sprintf("calls[%d].faults", i)
+		v.sequence(s, p, s.Calls[i].Faults)
+		for j, f := range s.Calls[i].Faults {
+			v.stored(fmt.Sprintf("%s[%d]", p, j), f, s.Calls[i].Key, s)
+		}
 	}
 	for i := range s.Storms {
 		st, p := &s.Storms[i], fmt.Sprintf("storms[%d]", i)
-		v.fault(p+".fault", &st.Fault)
+		v.fault(s, p+".fault", &st.Fault)
 		v.noTimes(p+".fault", st.Fault)
+		v.stored(p+".fault", st.Fault, keyed, s)
 		v.duration(p+".from", st.From, maxSpan)
 		v.duration(p+".to", st.To, maxSpan)
 		if st.From >= st.To {
 			v.add(p, "the storm is over before it begins: from %s is not before to %s", durationText(st.From), durationText(st.To))
 		}
+		v.route(p+".route", s, st.Route)
 		if st.Fault.IsOK() {
 			v.add(p+".fault", "a storm of ok is no storm: name a fault")
 		}
 		for j, o := range s.Storms[:i] {
-			if o.From <= st.From && st.To <= o.To && (o.Fault.On == faults.AnyConn || o.Fault.On == st.Fault.On) {
+			if o.From <= st.From && st.To <= o.To && o.Meets(st.Route) && (o.Fault.On == faults.AnyConn || o.Fault.On == st.Fault.On) {
 				v.add(p, "no attempt meets this storm: storms[%d] covers its whole window, and the first one wins", j)
 				break
 			}
 		}
 	}
+	v.secure(s)
 	if s.Draw == nil {
 		return
 	}
-	if !(s.Draw.P > 0 && s.Draw.P <= 1) {
-		v.add("draw.p", "a chance of %v: want more than 0 and at most 1", s.Draw.P)
+	if !(s.Draw.P >= 0 && s.Draw.P <= 1) {
+		v.add("draw.p", "a chance of %v: want 0 to 1", s.Draw.P)
 	}
+	v.route("draw.route", s, s.Draw.Route)
 	if len(s.Draw.Faults) == 0 {
 		v.add("draw.faults", "a draw needs faults to draw from")
 	}
 	for i := range s.Draw.Faults {
 		p := fmt.Sprintf("draw.faults[%d]", i)
-		v.fault(p, &s.Draw.Faults[i])
+		v.fault(s, p, &s.Draw.Faults[i])
 		v.noTimes(p, s.Draw.Faults[i])
+		v.stored(p, s.Draw.Faults[i], keyed, s)
 		if s.Draw.Faults[i].IsOK() {
 			v.add(p, "ok in a draw only makes faults rarer: lower p instead")
 		}
 	}
 }
 
-func (v *validator) sequence(path string, list []faults.Fault) {
+// route checks that a trigger's route is one of the scenario's paths.
+func (v *validator) route(path string, s *Scenario, route string) {
+	var paths []string
+	for _, g := range s.Calls {
+		paths = append(paths, g.Path)
+	}
+	if route != "" && !slices.Contains(paths, route) {
+		v.near(path, nearest.Word(route, paths), "no call has the path %q; there is %s", clip(route), oneOf(paths))
+	}
+}
+
+func (v *validator) sequence(s *Scenario, path string, list []faults.Fault) {
 	for i := range list {
 		p := fmt.Sprintf("%s[%d]", path, i)
-		v.fault(p, &list[i])
+		v.fault(s, p, &list[i])
 		if list[i].Times == faults.Forever && i < len(list)-1 {
 			v.add(fmt.Sprintf("%s[%d]", path, i+1), "nothing comes after %q, which takes all further attempts", clip(list[i].String()))
 			return
@@ -68,13 +92,16 @@ func (v *validator) sequence(path string, list []faults.Fault) {
 	}
 }
 
-// fault validates f and puts it into the form that Parse gives.
-func (v *validator) fault(path string, f *faults.Fault) {
+// fault validates f, as one that the server of s can do, and puts it into the form that Parse gives.
+func (v *validator) fault(s *Scenario, path string, f *faults.Fault) {
 	err := f.Validate()
 	if err == nil {
 		*f, err = faults.Parse(f.String())
 	}
 	if err == nil {
+		if why := f.Fits(s.Server.Protocol); why != "" && slices.Contains(protocols(), s.Server.Protocol) {
+			v.add(path, "%s", why)
+		}
 		return
 	}
 	var syntax *faults.SyntaxError
@@ -83,6 +110,33 @@ func (v *validator) fault(path string, f *faults.Fault) {
 		return
 	}
 	v.add(path, "%s", err)
+}
+
+// secure refuses faults of TLS where the server speaks none.
+func (v *validator) secure(s *Scenario) {
+	if s.Server.TLS {
+		return
+	}
+	look := func(path string, f faults.Fault) {
+		if f.NeedsTLS() {
+			v.add(path, "%q breaks a TLS handshake, and this server makes none: set server: {tls: true}", clip(f.String()))
+		}
+	}
+	list := func(path string, list []faults.Fault) {
+		for i, f := range list {
+			look(fmt.Sprintf("%s[%d]", path, i), f)
+		}
+	}
+	list("faults", s.Faults)
+	for i := range s.Calls {
+		list(fmt.Sprintf("calls[%d].faults", i), s.Calls[i].Faults)
+	}
+	for i := range s.Storms {
+		look(fmt.Sprintf("storms[%d].fault", i), s.Storms[i].Fault)
+	}
+	if s.Draw != nil {
+		list("draw.faults", s.Draw.Faults)
+	}
 }
 
 func (v *validator) noTimes(path string, f faults.Fault) {
@@ -126,14 +180,14 @@ func endless(s *Scenario, g *Group) string {
 		}
 	}
 	for _, st := range s.Storms {
-		if st.Fault.Blocks() {
+		if st.Meets(g.Path) && st.Fault.Blocks() {
 			return fmt.Sprintf("%q blocks until the client goes", clip(st.Fault.String()))
 		}
 	}
 	if c := s.Server.Capacity; c != nil && c.Full == FullDrop {
 		return "a server with a full queue drops attempts silently"
 	}
-	if s.Draw == nil {
+	if s.Draw == nil || !s.Draw.Meets(g.Path) || s.Draw.P == 0 {
 		return ""
 	}
 	if i := slices.IndexFunc(s.Draw.Faults, faults.Fault.Blocks); i >= 0 {

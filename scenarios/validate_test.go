@@ -70,6 +70,22 @@ func TestValidateRefusesLiterals(t *testing.T) {
 		{func(s *Scenario) { s.Calls = append(s.Calls, Group{Name: "calls"}) }, "calls[1].name: two groups have the name calls"},
 		{func(s *Scenario) { s.Worlds = []World{"mars"}; s.Why = "w" }, `unknown world "mars"`},
 		{func(s *Scenario) { s.Server.Keys = "maybe" }, `server.keys: unknown key mode "maybe"`},
+		{func(s *Scenario) { s.Server.Profile = "strip" }, `server.profile: unknown profile "strip"; want plain, ietf or stripe; did you mean "stripe"?`},
+		{func(s *Scenario) { s.Server.Expiry = -time.Second }, "server.expiry: the duration -1s is negative"},
+		{func(s *Scenario) { s.Server.Keys, s.Server.Profile = Ignore, IETF }, "server.profile: the server ignores keys"},
+		{func(s *Scenario) { s.Calls[0].KeyText, s.Calls[0].Key = "a", false }, "calls[0].key_text: key_text is the text of a key"},
+		{func(s *Scenario) {
+			s.Calls[0].Key, s.Faults[0] = false, faults.Fault{Name: "status", Status: 500, Stored: true}
+		}, "faults[0]: stored=true says that the answer is kept"},
+		{func(s *Scenario) {
+			s.Storms = []faults.Storm{{To: time.Second, Fault: faults.Fault{Name: "status", Status: 500, Stored: true}}}
+			s.Server.Keys = Ignore
+		}, "storms[0].fault: stored=true says that the answer is kept"},
+		{func(s *Scenario) { s.Draw = &faults.Draw{P: 1, Faults: []faults.Fault{{Name: "tls_bad_certificate"}}} }, "draw.faults[0]: "},
+		{func(s *Scenario) {
+			s.Storms = []faults.Storm{{To: 1, Fault: faults.Fault{Name: "tls_handshake_failure"}}}
+		}, "storms[0].fault: "},
+		{func(s *Scenario) { s.Calls[0].Faults = []faults.Fault{{Name: "tls_version_refused"}} }, "calls[0].faults[0]: "},
 		{func(s *Scenario) { s.Connection = "new" }, `connection: unknown connection "new"`},
 		{func(s *Scenario) { s.Draw = &faults.Draw{P: 0.5} }, "draw.faults: a draw needs faults to draw from"},
 		{func(s *Scenario) { s.Expect.Trait = "sadness" }, `expect.error: unknown trait "sadness"`},
@@ -80,6 +96,7 @@ func TestValidateRefusesLiterals(t *testing.T) {
 		{func(s *Scenario) { s.Server.Incidents = []Incident{{For: 1, Do: Stall}} }, "server.incidents: incidents happen to a server that has a capacity"},
 		{capacity(Capacity{Service: time.Second}), "server.capacity.workers: 0 workers do no work"},
 		{capacity(Capacity{Workers: 1e6, Service: time.Second}), "1000000 workers are more than 100000"},
+		{func(s *Scenario) { capacity(one)(s); s.Server.Protocol = faults.HTTP2 }, "server.capacity: a server with a capacity speaks http/1.1"},
 		{capacity(Capacity{Workers: 1}), "server.capacity.service: there is no service time"},
 		{capacity(Capacity{Workers: 1, Service: -1}), "server.capacity.service: the duration -1ns is negative"},
 		{capacity(Capacity{Workers: 1, Service: 1, Queue: -1}), "server.capacity.queue: a queue of -1"},
@@ -141,7 +158,7 @@ func TestFormatSaysAllThatALiteralSays(t *testing.T) {
 			Labels: rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"null", "true", "12", "core"}), 0, 3, rapid.ID[string]).Draw(t, "labels"),
 			Worlds: []World{Virtual}, Why: "w" + texts.Draw(t, "why"),
 			Settle: times.Draw(t, "settle"), Faults: parse(t, sequence.Draw(t, "faults")),
-			Server:     Server{Keys: rapid.SampledFrom([]KeyMode{"", Honour, Ignore, Require}).Draw(t, "keys")},
+			Server:     rapid.SampledFrom([]Server{{}, {Keys: Honour}, {Keys: Ignore}, {Keys: Require, Profile: Plain}, {Profile: IETF}, {Profile: Stripe, Expiry: 30 * 24 * time.Hour}}).Draw(t, "server"),
 			Connection: rapid.SampledFrom([]faults.ConnState{"", faults.Fresh, faults.Reused}).Draw(t, "connection"),
 			Expect:     Expect{MinAttempts: number("attempts"), MaxEffects: number("effects"), OK: rapid.Ptr(rapid.Bool(), true).Draw(t, "ok")},
 		}
@@ -173,8 +190,9 @@ func TestFormatSaysAllThatALiteralSays(t *testing.T) {
 				g.Every, g.Arrivals = time.Second+times.Draw(t, "every"), Poisson
 			}
 			if i > 0 && g.Key {
-				g.After = "calls"
+				g.After, g.KeyText = "calls", "order \"7\"-{call}"
 			}
+			g.Idempotent = rapid.Bool().Draw(t, "idempotent")
 			s.Calls = append(s.Calls, g)
 		}
 		want, err := Validate(s)

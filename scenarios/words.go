@@ -3,6 +3,8 @@ package scenarios
 import (
 	"slices"
 	"strings"
+
+	"github.com/retrychaos/retrychaos/faults"
 )
 
 // RuleIDs returns the ids of the checks that a scenario can name as its rule, sorted. The checks live
@@ -32,7 +34,8 @@ func RuleIDs() []string {
 // error that a caller gets.
 func Traits() []string {
 	return []string{
-		"canceled", "deadline", "decoding", "eof", "not_sent", "refused", "reset", "timeout", "unexpected_eof",
+		"canceled", "certificate", "deadline", "decoding", "dns", "eof", "not_sent", "refused", "reset", "timeout", "tls",
+		"unexpected_eof",
 	}
 }
 
@@ -49,9 +52,16 @@ func Methods() []string {
 }
 
 // safeMethods ask for no effect, so that nothing can be expected of the ledger.
-var safeMethods = []string{"GET", "HEAD", "OPTIONS", "QUERY", "TRACE"}
+var safeMethods = []string{"GET", "HEAD", "OPTIONS", "PROPFIND", "QUERY", "REPORT", "SEARCH", "TRACE"}
 
 func keyModes() []string { return []string{string(Honour), string(Ignore), string(Require)} }
+
+func tokenModes() []string {
+	return []string{string(TokenExpired), string(TokenRevoked), string(TokenLocked)}
+}
+func protocols() []string { return []string{faults.HTTP1, faults.HTTP2} }
+
+func profiles() []string { return []string{string(Plain), string(IETF), string(Stripe)} }
 
 func worlds() []string { return []string{string(Virtual), string(Loopback)} }
 

@@ -30,14 +30,14 @@ func judgeBounded(h *history.History) Verdict {
 	most, hidden := 0, 0
 	limit := h.Declared.MaxAttempts
 	for _, c := range h.Calls {
-		n := max(len(c.Attempts), len(c.Trips))
+		n := max(len(c.Made()), len(c.Trips))
 		hid := c.HiddenAttempts()
 		hidden += hid
 		most = max(most, n)
 		allowed := limit + freeAttempts(c)
 		switch {
 		case c.Capped:
-			bad.add(c, 1e6+float64(n), "call %s reached the harness's cap after %s", c.ID, plural(n, "attempt"))
+			bad.add(c, 1e6+float64(n), "call %s reached the harness's cap after %s%s", c.ID, plural(n, "attempt"), hiddenClause(hid))
 		case !c.Returned && n > EndlessAttempts:
 			bad.add(c, 1e5+float64(n), "call %s was still trying when the harness gave it up after %s", c.ID, plural(n, "attempt"))
 		case limit > 0 && n > allowed:

@@ -58,6 +58,8 @@ func TestPermanentOnce(t *testing.T) {
 		{"decoding repeated", pair(try(0, "malformed_json")), Fail, "cannot be decoded"},
 		{"decoding fault that did not happen", pair(try(0, "malformed_json", undelivered, func(a *history.Attempt) { a.Status = 0 })), Skipped, ""},
 		{"409 at work", pair(try(0, "409", inFlight)), Skipped, ""},
+		{"417 in place of a 100", pair(try(0, "417", func(a *history.Attempt) { a.FaultName = "expect_continue_417" })), Skipped, ""},
+		{"417", pair(try(0, "417")), Fail, "answered with 417"},
 		{"one refresh", pair(try(0, "401")), Skipped, ""},
 		{"two refreshes", run(call("c1", try(0, "401"), try(s, "401"), try(2*s, "ok"))), Fail, "1 further attempt after attempt 2 had been answered with a second 401"},
 		{"413 with Retry-After", pair(try(0, "413", asks("1", s))), Skipped, ""},
@@ -98,6 +100,9 @@ func TestUnsafeNotRepeated(t *testing.T) {
 		{"408", pair(try(0, "408")), Skipped, ""},
 		{"permanent is another rule's", pair(try(0, "400")), Skipped, ""},
 		{"decoding is another rule's", pair(try(0, "malformed_json+")), Skipped, ""},
-		{"refused stream", pair(try(0, "empty_response", func(a *history.Attempt) { a.Fault = "h2_rst_stream code=refused_stream" })), Skipped, ""},
+		{"not processed", pair(try(0, "empty_response", func(a *history.Attempt) { a.Fault, a.Unprocessed = "h2_goaway", true })), Skipped, ""},
+		{"not told that it was not", pair(try(0, "empty_response", func(a *history.Attempt) { a.Fault, a.Unprocessed, a.Delivered = "h2_goaway", true, false })), Fail, "without an answer"},
+		{"a stream reset for another reason", pair(try(0, "empty_response", func(a *history.Attempt) { a.Fault = "h2_rst_stream code=CANCEL" })), Fail, "without an answer"},
+		{"a broken server refuses behind its header", pair(try(0, "truncated_body", func(a *history.Attempt) { a.Fault = "h2_rst_stream code=REFUSED_STREAM at=headers" })), Skipped, ""},
 	})
 }

@@ -13,7 +13,7 @@ import (
 //
 // An attempt that ended before its announced length proves nothing where the client went away while it was
 // sending: the application cancelled, the deadline came, or it had been sending for a while. Where it ended
-// at once by itself, the body was lost.
+// at once by itself, the body was lost. One whose fault left the body unread proves nothing either.
 var bodyIntact = Check{
 	ID:     "body.intact",
 	Holds:  "every attempt carries the bytes and header fields that the application gave",
@@ -25,9 +25,12 @@ var bodyIntact = Check{
 func judgeBodyIntact(h *history.History) Verdict {
 	var bad breaches
 	var notes []string
-	whole := 0
+	whole, unread := 0, 0
 	for _, c := range h.Calls {
 		for _, a := range c.Attempts {
+			if a.Connection {
+				continue // no request arrived
+			}
 			if len(a.HeaderDiff) > 0 {
 				bad.add(c, 5, "call %s: attempt %d lacks or alters what the application set: %s", c.ID, a.N, strings.Join(a.HeaderDiff, ", "))
 			}
@@ -35,6 +38,8 @@ func judgeBodyIntact(h *history.History) Verdict {
 				continue
 			}
 			switch {
+			case a.BodyUnread:
+				unread++
 			case a.BodyBroken && excused(h, c, a):
 				notes = append(notes, fmt.Sprintf("call %s: attempt %d ended after %d of %d bytes as the client went away", c.ID, a.N, a.BodyLen, c.BodyLen))
 			case a.BodyBroken:
@@ -54,6 +59,8 @@ func judgeBodyIntact(h *history.History) Verdict {
 	switch {
 	case len(bad) > 0:
 		v = bad.fail()
+	case whole == 0 && len(notes) == 0 && unread > 0:
+		v = skipped("no attempt's body was read to its end: its fault came first")
 	case whole == 0 && len(notes) > 0:
 		v = unknown("no attempt was received whole: the client went away each time")
 	case whole == 0:
@@ -69,14 +76,10 @@ func judgeBodyIntact(h *history.History) Verdict {
 // body that is not there is noticed at once.
 const sending = 10 * time.Millisecond
 
-// excused reports whether a broken body can be the client's leave: cancelled, out of time, or cut by a fault
-// that strikes before the request has been read.
+// excused reports whether a broken body can be the client's leave: cancelled, out of time, or held up by a
+// fault.
 func excused(h *history.History, c *history.Call, a *history.Attempt) bool {
 	within := func(t time.Duration) bool { return t > 0 && t >= a.At-h.Grain && t <= a.Ended+h.Grain }
-	switch a.FaultName {
-	case "partial_request", "early_response":
-		return true
-	}
 	return within(c.CancelAt) || within(c.Deadline) || a.Ended-a.At > max(sending, h.Grain) ||
-		strings.HasPrefix(a.FaultName, "expect_continue")
+		strings.HasPrefix(a.FaultName, "expect_continue") // its client may have been waiting for a 100
 }

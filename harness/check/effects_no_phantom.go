@@ -11,7 +11,8 @@ import (
 // from its own first try.
 //
 // An answer that lies of its own attempt (a 400 after the commit) is the server's doing and only noted, as
-// is a 409 that says an earlier attempt is at work: that one claims nothing.
+// is a 409 that says an earlier attempt is at work: that one claims nothing. Nor does a 412: after a repeat it
+// can mean that the first attempt succeeded (RFC 9110 §15.5.13).
 var effectsNoPhantom = Check{
 	ID:     "effects.no-phantom",
 	Holds:  "nothing happened for a call that was never attempted or that was reported as definitely failed",
@@ -88,7 +89,7 @@ func definiteFailure(c *history.Call) (string, *history.Attempt) {
 			}
 		}
 		return "connection refused", nil
-	case o.Status == 408 || o.Status == 425 || o.Status == 429 || o.Status/100 != 4:
+	case o.Status == 408 || o.Status == 412 || o.Status == 425 || o.Status == 429 || o.Status/100 != 4:
 		return "", nil
 	case last != nil && last.Status == o.Status && last.InFlight:
 		return "", nil

@@ -8,6 +8,10 @@ import (
 
 // The ledger counts effects, so a duplicate is a fact here and not a guess from the number of requests. A
 // call that was given up is judged as any other: what happened, happened.
+//
+// An effect that came when the server had forgotten the key of the one before is noted and not counted: the
+// application has given the call more time than the server keeps keys, which the client cannot know
+// (draft-ietf-httpapi-idempotency-key-header-07 §2.3).
 var effectsOnce = Check{
 	ID:     "effects.once",
 	Holds:  "a non-idempotent call has at most one effect, and a call that reported success has its effect",
@@ -27,7 +31,12 @@ func judgeEffectsOnce(h *history.History) Verdict {
 		}
 		writes++
 		n := len(effects[c.ID])
-		if n > 1 && !c.Idempotent() {
+		forgotten := expired(h, c, effects[c.ID])
+		for _, e := range forgotten {
+			notes = append(notes, fmt.Sprintf("call %s: effect %d came when the server, which keeps a key for %s, had forgotten it: the application gave the call more time than that",
+				c.ID, e.N, dur(h.KeyExpiry)))
+		}
+		if n-len(forgotten) > 1 && !c.Idempotent() {
 			bad.add(c, 10+float64(n), "call %s (%s) had %d effects, by attempts %s", c.ID, c.Method, n, attemptsOf(effects[c.ID]))
 		}
 		if !c.Outcome.OK || !c.Returned {
@@ -62,6 +71,21 @@ func judgeEffectsOnce(h *history.History) Verdict {
 	}
 	v.Notes = capNotes(notes)
 	return v
+}
+
+// expired returns the effects of a call that came so long after the one before that the server had forgotten
+// the key.
+func expired(h *history.History, c *history.Call, effects []history.Effect) (out []history.Effect) {
+	if h.KeyExpiry <= 0 || !c.KeyHonoured {
+		return nil
+	}
+	for i := 1; i < len(effects); i++ {
+		before, a := c.Attempt(effects[i-1].Attempt), c.Attempt(effects[i].Attempt)
+		if before != nil && a != nil && a.Key != "" && a.Key == before.Key && a.At-before.At >= h.KeyExpiry-h.Grain {
+			out = append(out, effects[i])
+		}
+	}
+	return out
 }
 
 func attemptsOf(effects []history.Effect) string {

@@ -24,7 +24,18 @@ func TestEffectsOnce(t *testing.T) {
 	process := run(with(call("c1", try(0, "malformed_json")), outcome(history.Outcome{OK: true})))
 	process.Declared.Process = true
 
+	expiring := func(h *history.History) *history.History {
+		h.KeyExpiry = 5 * s
+		return h
+	}
+
 	table(t, effectsOnce, []row{
+		{"the key had expired", expiring(run(with(call("c1", try(0, "connection_reset+"), try(5*s, "ok")), keyed))), Pass, "keeps a key for 5s, had forgotten it"},
+		{"the key had not expired", expiring(run(with(call("c1", try(0, "connection_reset+"), try(4*s, "ok")), keyed))), Fail, "had 2 effects"},
+		{"expired once of two", expiring(run(with(call("c1", try(0, "connection_reset+"), try(5*s, "connection_reset+"), try(6*s, "ok")), keyed))), Fail, "had 3 effects"},
+		{"another key", expiring(run(with(call("c1", try(0, "connection_reset+", key("a")), try(5*s, "ok", key("b"))), keyed))), Fail, "had 2 effects"},
+		{"no key to expire", expiring(run(call("c1", try(0, "connection_reset+"), try(5*s, "ok")))), Fail, "had 2 effects"},
+		{"a POST that may happen twice", run(with(call("c1", try(0, "connection_reset+"), try(s, "ok")), func(c *history.Call) { c.MayRepeat = true })), Pass, ""},
 		{"one effect", run(call("c1", try(0, "503"), try(s, "ok"))), Pass, "all 1 that reported success had one"},
 		{"failed without effect", run(call("c1", try(0, "503"))), Pass, ""},
 		{"charged twice", run(call("c1", try(0, "connection_reset+"), try(s, "ok"))), Fail, "call c1 (POST) had 2 effects, by attempts 1, 2"},
@@ -63,6 +74,7 @@ func TestNoPhantom(t *testing.T) {
 		{"no such attempt", missing, Fail, "attempt 7"},
 		{"409 from its own first try", run(call("c1", try(0, "connection_reset+"), try(s, "409"))), Fail, "definitely failed (status 409), but attempt 1"},
 		{"409 while at work", run(call("c1", try(0, "connection_reset+"), try(s, "409", func(a *history.Attempt) { a.InFlight = true }))), Pass, ""},
+		{"412 claims nothing", run(call("c1", try(0, "503+"), try(s, "412"))), Pass, ""},
 		{"503 claims nothing", run(call("c1", try(0, "connection_reset+"), try(s, "503"))), Pass, ""},
 		{"429 claims nothing", run(call("c1", try(0, "connection_reset+"), try(s, "429"))), Pass, ""},
 		{"the answer lied of itself", run(call("c1", try(0, "400+"))), Pass, "the server answered 400 although attempt 1"},

@@ -10,7 +10,8 @@ import (
 
 // A key names one operation. One that changes with the attempt protects nothing
 // (woocommerce/woocommerce-square#106), and one that two calls share makes the second vanish. Keys that a
-// client sends although nobody asked are held to the same.
+// client sends although nobody asked are held to the same. A key that the application gives is the call's, in
+// the one or the other form, and two calls that it gives one key share it by its will.
 var keyStable = Check{
 	ID:     "key.stable",
 	Holds:  "all attempts of a call carry one idempotency key, and no two calls share one",
@@ -29,9 +30,11 @@ func judgeKeyStable(h *history.History) Verdict {
 			asked++
 		}
 		var keys []string
-		lacking := 0
+		lacking, n := 0, len(c.Attempts)
 		for _, a := range c.Attempts {
 			switch {
+			case a.Key == "" && a.Connection:
+				n-- // with a transport of the client's own nothing is known of the request
 			case a.Key == "":
 				lacking++
 			case !slices.Contains(keys, a.Key):
@@ -42,15 +45,14 @@ func judgeKeyStable(h *history.History) Verdict {
 			switch o := owner[k]; {
 			case o == nil:
 				owner[k] = c
-			case o != c:
+			case o != c && (c.KeyText == "" || c.KeyText != o.KeyText):
 				bad.add(c, 20, "calls %s and %s share the key %q", o.ID, c.ID, k)
 			}
 		}
-		n := len(c.Attempts)
 		switch {
 		case n == 0:
 			continue
-		case len(keys) == 0 && c.Keyed && c.Idempotent():
+		case len(keys) == 0 && c.Keyed && history.IdempotentMethod(c.Method):
 			notes = append(notes, fmt.Sprintf("call %s (%s) carried no key; its method needs none", c.ID, c.Method))
 			continue
 		case len(keys) == 0 && c.Keyed:
@@ -59,6 +61,8 @@ func judgeKeyStable(h *history.History) Verdict {
 			continue
 		case len(keys) > 1:
 			bad.add(c, 10+float64(len(keys)), "call %s carried %d keys in %d attempts: %s", c.ID, len(keys), n, strings.Join(keys[:min(len(keys), 4)], ", "))
+		case c.KeyText != "" && !isKey(keys[0], c.KeyText):
+			bad.add(c, 15, "call %s carried the key %s, and not %q, which the application had given it", c.ID, keys[0], c.KeyText)
 		case lacking > 0:
 			bad.add(c, 9, "call %s carried its key in only %d of %d attempts", c.ID, n-lacking, n)
 		}
@@ -77,4 +81,10 @@ func judgeKeyStable(h *history.History) Verdict {
 	}
 	v.Notes = capNotes(notes)
 	return v
+}
+
+// isKey reports whether wire is the key that the application gave, bare or as a structured-field string
+// (RFC 9651 §4.1.6).
+func isKey(wire, text string) bool {
+	return wire == text || wire == `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)+`"`
 }

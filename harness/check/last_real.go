@@ -83,12 +83,24 @@ func shows(o history.Outcome) string {
 // counts returns the numbers of attempts that are true: on the wire, without those that net/http hid, and
 // by trips. One that had not arrived when the call was ended from outside may be counted as well.
 func counts(h *history.History, c *history.Call) []int {
-	out := []int{len(c.Attempts), len(c.Attempts) - c.HiddenAttempts()}
+	made := len(c.Made())
+	out := []int{made, made - c.HiddenAttempts()}
 	if len(c.Trips) > 0 {
 		out = append(out, len(c.Trips))
 	}
 	if stopped(h, c) {
-		out = append(out, len(c.Attempts)+1)
+		out = append(out, made+1)
+	}
+	// A redirect that is followed inside an attempt is none of its own; whether the request behind one is, the
+	// wire does not tell.
+	redirects := 0
+	for _, a := range c.Attempts {
+		if a.Redirect() {
+			redirects++
+		}
+	}
+	for n := max(1, len(c.Attempts)-redirects); n < len(c.Attempts); n++ {
+		out = append(out, n)
 	}
 	return out
 }
@@ -117,6 +129,8 @@ func realFailure(h *history.History, c *history.Call) (string, bool) {
 		return described, has(history.TraitDecoding)
 	case a.Category == "transport" || a.Category == "invalid_response" || a.Status == 0:
 		return described, broken(c, a)
+	case a.Redirect(): // that the client does not follow it, or no further, is its own failure
+		return described, o.Status == a.Status || o.Error != ""
 	case a.Status >= 300:
 		return fmt.Sprintf("status %d in attempt %d", a.Status, a.N), o.Status == a.Status
 	}
@@ -144,11 +158,28 @@ func broken(c *history.Call, a *history.Attempt) bool {
 		return has(history.TraitReset)
 	case "empty_response":
 		return has(history.TraitEOF, history.TraitUnexpectedEOF, history.TraitReset)
-	case "truncated_body", "broken_stream":
+	case "broken_stream", "missing_final_chunk", "content_length_long", "truncated_head", "partial_request", "interim":
+		if strings.Contains(a.Fault, "end=hang") {
+			return has(history.TraitTimeout, history.TraitDeadline, history.TraitCanceled, history.TraitUnexpectedEOF)
+		}
 		return has(history.TraitUnexpectedEOF, history.TraitEOF, history.TraitReset)
-	case "stall_body", "dribble": // silence, and then perhaps an end
+	case "truncated_body":
+		return has(history.TraitUnexpectedEOF, history.TraitEOF, history.TraitReset)
+	case "stall_body", "dribble", "bandwidth", "slow_close": // silence, and then perhaps an end
 		return has(history.TraitTimeout, history.TraitDeadline, history.TraitCanceled, history.TraitUnexpectedEOF, history.TraitEOF, history.TraitReset)
-	case "hang", "accept_hang", "latency":
+	case "connect_refused":
+		return has(history.TraitRefused)
+	case "dns_not_found", "dns_temporary":
+		return has(history.TraitDNS)
+	case "tls_bad_certificate":
+		return has(history.TraitCertificate)
+	case "tls_handshake_failure", "tls_version_refused":
+		return has(history.TraitTLS)
+	case "tls_close_in_handshake":
+		return has(history.TraitEOF, history.TraitUnexpectedEOF, history.TraitReset)
+	case "close_at_accept": // net/http has errors without a sentinel for an end that came before the request
+		return o.Error != "" && o.Status == 0 && !has(history.TraitCanceled, history.TraitDeadline, history.TraitTimeout)
+	case "hang", "accept_hang", "tls_handshake_hang", "latency":
 		return has(history.TraitTimeout, history.TraitDeadline, history.TraitCanceled, history.TraitUnexpectedEOF)
 	}
 	// What an unknown fault looks like is not known here: an error of its own is enough.

@@ -30,6 +30,7 @@ func TestLastReal(t *testing.T) {
 		{"other status", one("502", says("x", 503)), Fail, "gives status 503, but its last real failure was status 502 in attempt 2"},
 		{"masked", one("502", says("retries exhausted", 0)), Fail, "nothing can be found in"},
 		{"context error in its place", one("502", says("x", 0, history.TraitDeadline)), Fail, "an error that is only deadline"},
+		{"loop of redirects", one("307", says("stopped after 10 redirects", 0)), Pass, ""},
 		{"reset", one("connection_reset", says("x", 0, history.TraitReset)), Pass, ""},
 		{"reset masked", one("connection_reset", says("x", 0)), Fail, ""},
 		{"an older status for a reset", one("connection_reset", says("x", 503)), Fail, "connection_reset in attempt 2"},
@@ -67,6 +68,7 @@ func TestRecovers(t *testing.T) {
 	word := func(w string, mods ...func(*history.Call)) *history.History {
 		return declares(run(with(call("c1", try(0, w)), append([]func(*history.Call){keyed}, mods...)...)), four)
 	}
+	unkeyed := func(c *history.Call) { c.Keyed, c.KeyHonoured = false, false }
 	asked := func(wait time.Duration) *history.History {
 		h := declares(run(with(call("c1", try(0, "429", asks("n", wait))), deadline(0))), four)
 		h.Declared.MaxRetryAfter = 60 * s
@@ -98,6 +100,10 @@ func TestRecovers(t *testing.T) {
 		{"idempotent", one(func(c *history.Call) { c.KeyHonoured = false; c.Method = "GET" }), Fail, ""},
 		{"rate limit, unkeyed", word("429", func(c *history.Call) { c.Keyed = false }), Fail, ""},
 		{"cancelled", one(cancelled(0+ms), ends(ms)), Skipped, ""},
+		{"stored with its key", one(keyed, func(c *history.Call) { c.Attempts[len(c.Attempts)-1].Stored = true }), Skipped, ""},
+		{"replayed", one(keyed, func(c *history.Call) { c.Attempts[len(c.Attempts)-1].Replayed = true }), Skipped, ""},
+		{"a POST that may happen twice", declares(one(unkeyed, func(c *history.Call) { c.MayRepeat = true }), history.Declared{MaxAttempts: 4, CanBeTold: true}), Fail, ""},
+		{"a POST that may happen twice, and nobody told", one(unkeyed, func(c *history.Call) { c.MayRepeat = true }), Skipped, ""},
 		{"two more tries", one(func(c *history.Call) { c.Planned = []string{"503", "503"} }), Fail, "attempt 3 would have succeeded"},
 		{"ok is planned", one(func(c *history.Call) { c.Planned = []string{"503", "503", "ok", "503"} }), Fail, "attempt 3 would have succeeded"},
 		{"four more tries", one(func(c *history.Call) { c.Planned = []string{"503", "503", "503", "503"} }), Skipped, ""},

@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/retrychaos/retrychaos/harness/history"
@@ -88,22 +89,37 @@ func retryable(a *history.Attempt) bool {
 		return false
 	}
 	switch a.FaultName {
-	case "connection_reset", "empty_response", "truncated_body":
+	case "connection_reset", "empty_response", "truncated_body", "close_at_accept", "h2_goaway", "h2_connection_closed":
 		return true
+	case "h2_rst_stream":
+		// A stream that is refused behind its header is the work of a broken server (RFC 9113 §8.7): nobody has
+		// to trust it.
+		return a.Unprocessed || !strings.Contains(a.Fault, "REFUSED_STREAM")
+	case "partial_request", "truncated_head", "broken_stream", "missing_final_chunk", "content_length_long", "interim":
+		// Of these some never end by themselves.
+		return a.Category == "transport" && !strings.Contains(a.Fault, "end=hang")
 	}
-	return false
+	return passing(a)
+}
+
+// passing reports whether a failed before there was a connection, in a way that may pass: whatever the method, a
+// repeat cannot do twice what was not done once.
+func passing(a *history.Attempt) bool {
+	return a.FaultName == "connect_refused" || a.FaultName == "dns_temporary"
 }
 
 // couldRecover reports whether one more attempt of a failed call was called for.
 func couldRecover(h *history.History, c *history.Call, allowed int) bool {
 	a := c.Last()
-	n := len(c.Attempts)
+	n := len(c.Made())
 	switch {
 	case a == nil || !c.Returned || c.Cancelled() || c.Outcome.Panic != "":
 		return false
 	case !retryable(a) || n >= allowed:
 		return false
-	case !c.Idempotent() && !licensed(c, a) && a.Status != 429:
+	case a.Stored || a.Replayed: // the key can have no other answer
+		return false
+	case !history.IdempotentMethod(c.Method) && !licensed(c, a) && !(c.MayRepeat && h.Declared.CanBeTold) && a.Status != 429 && !passing(a):
 		return false
 	}
 	next := succeedsAt(c)

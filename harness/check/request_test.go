@@ -12,7 +12,16 @@ func TestKeyStable(t *testing.T) {
 		return c
 	}
 	wants := func(c *history.Call) { c.Keyed, c.KeyHonoured = true, true }
+	given := func(text string) func(*history.Call) {
+		return func(c *history.Call) { c.Keyed, c.KeyHonoured, c.KeyText = true, true, text }
+	}
+	two := func(text string) *history.Call { return with(call("c2", try(0, "ok", key(`"k"`))), given(text)) }
 	table(t, keyStable, []row{
+		{"the application's, bare", run(pair("k", "k", given("k"))), Pass, ""},
+		{"the application's, as a string", run(pair(`"k\"\\"`, `"k\"\\"`, given(`k"\`))), Pass, ""},
+		{"not the application's", run(pair("l", "l", given("k"))), Fail, `carried the key l, and not "k", which the application had given it`},
+		{"shared by the application", run(pair(`"k"`, `"k"`, given("k")), two("k")), Pass, "2 calls"},
+		{"shared by the client", run(pair(`"k"`, `"k"`, wants), two("k")), Fail, "share the key"},
 		{"one key", run(pair("k", "k", wants)), Pass, "1 call"},
 		{"new key on the retry", run(pair("k", "l", wants)), Fail, "2 keys in 2 attempts: k, l"},
 		{"lost on the retry", run(pair("k", "", wants)), Fail, "only 1 of 2 attempts"},
@@ -32,6 +41,7 @@ func TestBodyIntact(t *testing.T) {
 	broken := func(n int) func(*history.Attempt) {
 		return func(a *history.Attempt) { a.BodyBroken, a.BodyLen, a.BodyHash, a.Delivered = true, n, "x", false }
 	}
+	unread := func(a *history.Attempt) { a.BodyUnread, a.BodyLen, a.BodyHash = true, 3, "" }
 	second := func(mods ...func(*history.Attempt)) *history.History {
 		return run(call("c1", try(0, "503"), try(s, "ok", mods...)))
 	}
@@ -51,6 +61,10 @@ func TestBodyIntact(t *testing.T) {
 		{"cancelled while sending", cut, Pass, "as the client went away"},
 		{"nothing came whole", only, Unknown, "no attempt was received whole"},
 		{"nothing came", run(call("c1")), Skipped, ""},
+		{"left unread by its fault", run(call("c1", try(0, "503", unread), try(s, "ok"))), Pass, "1 attempt"},
+		{"left unread, and then lost", run(call("c1", try(0, "503", unread), try(s, "ok", body("", 0)))), Fail, "attempt 2 came without its body"},
+		{"nothing was read", run(call("c1", try(0, "503", unread))), Skipped, "its fault came first"},
+		{"not looked at", second(body("", 0), func(a *history.Attempt) { a.BodyUnread = true }), Pass, "1 attempt"},
 		{"redirected to GET", redirected, Pass, "1 attempt"},
 	})
 }

@@ -120,7 +120,7 @@ func (d defect) control() Control {
 			Name:     "control/" + d.name,
 			Declared: p.declared,
 			New: func(env harness.Env) (harness.Caller, error) {
-				var c harness.Caller = &client{policy: p, transport: env.Transport, seed: env.Seed}
+				var c harness.Caller = &client{policy: p, transport: env.Transport, seed: env.Seed, tokens: p.budget}
 				if p.around != nil {
 					c = p.around(c)
 				}

@@ -57,6 +57,17 @@ func attemptDefects() []defect {
 			},
 		},
 		{
+			name:   "retries-bad-certificates",
+			breaks: "attempts.permanent-once",
+			doc: "Asks again when the server has shown a certificate that must not be accepted, or has no name, as if the " +
+				"connection had been lost.",
+			wrong: func(p *policy) {
+				p.repeat = func(call harness.Call, f *failure) bool {
+					return repeatable(call, f) || f.kind == transport && f.hopeless && !f.sent
+				}
+			},
+		},
+		{
 			name:   "retries-post-blindly",
 			breaks: "attempts.unsafe-not-repeated",
 			doc: "Repeats a POST without a key after 5xx and broken exchanges, as if it could not have happened. " +

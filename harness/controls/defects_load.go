@@ -1,6 +1,7 @@
 package controls
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -8,6 +9,14 @@ import (
 // loadDefects keep a server down that fails because of its load.
 func loadDefects() []defect {
 	return []defect{
+		{
+			name:   "without-a-budget",
+			breaks: "load.amplification",
+			doc: "Waits and spreads its retries as it should, and goes on retrying while nothing succeeds: jitter alone " +
+				"does not save an overloaded server.",
+			shown: []string{"overload/stall", "overload/refusal"},
+			wrong: func(p *policy) { p.budget = math.Inf(1) },
+		},
 		{
 			name:   "back-in-a-moment",
 			breaks: "load.amplification",

@@ -2,6 +2,7 @@ package controls
 
 import (
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"strings"
 )
@@ -37,6 +38,19 @@ func requestDefects() []defect {
 				p.prepare = func(req *http.Request, n int) {
 					if n > 1 {
 						req.Header.Del(keyField)
+					}
+				}
+			},
+		},
+		{
+			name:   "ignores-given-key",
+			breaks: "key.stable",
+			doc: "Makes a key of its own, one for a call, also where the application has given it one: the call that " +
+				"is taken up again after a crash becomes another.",
+			wrong: func(p *policy) {
+				p.prepare = func(req *http.Request, _ int) {
+					if key := req.Header.Get(keyField); key != "" {
+						req.Header.Set(keyField, fmt.Sprintf("\"own-%08x\"", crc32.ChecksumIEEE([]byte(key+req.URL.Path))))
 					}
 				}
 			},

@@ -17,6 +17,7 @@ type policy struct {
 	declared history.Declared // what its author says of it; the loop does not look at it
 	attempts int              // per call, the first included
 	timeout  time.Duration    // of one attempt
+	budget   float64          // retries that an instance may make; a call that succeeds gives back a tenth of one
 
 	// prepare gives the request of attempt n its last touch.
 	prepare func(req *http.Request, n int)
@@ -57,10 +58,11 @@ func good() policy {
 	return policy{
 		declared: history.Declared{
 			MaxAttempts: 4, Jitter: history.JitterFull, BaseDelay: base, Multiplier: 2, MaxDelay: longest,
-			MaxRetryAfter: 5 * time.Minute,
+			MaxRetryAfter: 5 * time.Minute, CanBeTold: true,
 		},
 		attempts: 4,
 		timeout:  2 * time.Second,
+		budget:   300,
 		prepare:  func(*http.Request, int) {},
 		decode:   harness.DecodeReply,
 		release:  drain,
@@ -101,8 +103,12 @@ func repeatable(call harness.Call, f *failure) bool {
 	return false
 }
 
-// mayHappenTwice goes by RFC 9110 §9.2.2: an idempotent method, or a key that the server is known to honour.
+// mayHappenTwice goes by RFC 9110 §9.2.2: an idempotent method, the application's word, or a key that the server
+// is known to honour.
 func mayHappenTwice(call harness.Call) bool {
+	if call.Idempotent {
+		return true
+	}
 	switch call.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete, "QUERY":
 		return true

@@ -15,11 +15,14 @@ func (e *NeedsWireError) Error() string {
 	return "gockworld: " + e.Scenario + " needs a wire, and gock has none: " + e.What + "; run it in the virtual or loopback world"
 }
 
-// Fit returns a *NeedsWireError for a scenario that this world refuses: one with a fault that is done to a
-// connection, with connections in a certain state, or with a fleet, whose clients each have connections of their
+// Fit returns a *NeedsWireError for a scenario that this world refuses: one over HTTP/2, with a fault that is done
+// to a connection, with connections in a certain state, or with a fleet, whose clients each have connections of their
 // own. It returns nil for one that can be run.
 func Fit(s scenarios.Scenario) error {
 	refuse := func(what string) error { return &NeedsWireError{Scenario: s.Name, What: what} }
+	if s.Server.Protocol == faults.HTTP2 {
+		return refuse("protocol: " + faults.HTTP2)
+	}
 	if s.Connection != faults.AnyConn {
 		return refuse("connection: " + string(s.Connection))
 	}

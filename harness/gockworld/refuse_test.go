@@ -33,6 +33,7 @@ func TestNeedsAWire(t *testing.T) {
 		"hang":                          scenario(t, scenarios.Group{Faults: []faults.Fault{parse(t, "hang")}}),
 		"503@commit_late":               scenario(t, scenarios.Group{}, "503@commit_late"),
 		"503 on=fresh":                  scenario(t, scenarios.Group{}, "503 on=fresh"),
+		"protocol: h2":                  with(func(s *scenarios.Scenario) { s.Server.Protocol = faults.HTTP2 }),
 		"connection: reused":            with(func(s *scenarios.Scenario) { s.Connection = faults.Reused }),
 		"the calls of calls are a fleet": with(func(s *scenarios.Scenario) {
 			s.Calls[0].Fleet = true

@@ -44,6 +44,7 @@ func ContentionPolicies() []Policy {
 	for i := range all {
 		all[i].retry.MaxAttempts = math.MaxInt32
 		all[i].retry.AttemptTimeout = retry.NoTimeout
+		all[i].retry.Budget = retry.NoBudget()
 	}
 	return all
 }

@@ -21,7 +21,7 @@ func Crowd(queue int) Setting {
 // CrowdPolicies are waits for a crowd.
 func CrowdPolicies() []Policy {
 	with := func(j retry.Jitter, base, limit time.Duration) retry.Policy {
-		return retry.Policy{BaseDelay: base, MaxDelay: limit, Jitter: j, MaxAttempts: math.MaxInt32}
+		return retry.Policy{BaseDelay: base, MaxDelay: limit, Jitter: j, MaxAttempts: math.MaxInt32, Budget: retry.NoBudget()}
 	}
 	const s = time.Second
 	return []Policy{

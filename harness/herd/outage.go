@@ -46,5 +46,8 @@ func OutageReference() []Expected {
 		{"full", "stall", 0, 3.96}, {"full", "refuse", 7, 2.94},
 		{"additive", "stall", 0, 3.92}, {"additive", "refuse", 4, 3.32},
 		{"wide", "stall", 0, 3.67}, {"wide", "refuse", 20, 1.04},
+		{"success-budget", "stall", 20, 1.00}, {"success-budget", "refuse", 20, 1.01},
+		{"request-budget", "stall", 20, 1.01}, {"request-budget", "refuse", 20, 1.01},
+		{"grpc-budget", "stall", 20, 1.00}, {"grpc-budget", "refuse", 20, 1.00},
 	}
 }

@@ -25,7 +25,7 @@ func seeds(t *testing.T) (n int, short bool) {
 }
 
 // quick are the rows that are always held: one of each kind.
-var quick = []string{"none stall", "immediate stall", "full stall", "exponential refuse", "wide refuse"}
+var quick = []string{"none stall", "immediate stall", "full stall", "exponential refuse", "wide refuse", "success-budget stall", "request-budget refuse"}
 
 // TestOutages holds real clients against the simulated table. Rows in which the simulation recovers in some runs
 // only have no verdict of their own, and a mean that a few seeds do not show.

@@ -36,10 +36,18 @@ func Policies() []Policy {
 		{"wide", "full jitter over 10·2^k s", retry.Policy{BaseDelay: 10 * time.Second, MaxDelay: time.Hour}},
 		{"equal", "equal jitter", retry.Policy{Jitter: retry.EqualJitter}},
 		{"decorrelated", "decorrelated jitter", retry.Policy{Jitter: retry.DecorrelatedJitter}},
+		{"success-budget", "full jitter + budget 10 % funded by successes", retry.Policy{Budget: retry.Budget{Capacity: 10, Cost: 1, PerSuccess: 0.1}}},
+		{"request-budget", "full jitter + budget 10 % funded by requests", retry.Policy{Budget: retry.RequestBudget()}},
+		{"grpc-budget", "full jitter + gRPC throttle", retry.Policy{Budget: retry.GRPCBudget()}},
+		{"default", "the default: full jitter, " + retry.DefaultBudget().String(), retry.Policy{Budget: retry.DefaultBudget()}},
 	}
 	for i := range all {
-		if p := &all[i].retry; p.MaxAttempts == 0 {
+		p := &all[i].retry
+		if p.MaxAttempts == 0 {
 			p.MaxAttempts = attempts
+		}
+		if p.Budget == (retry.Budget{}) {
+			p.Budget = retry.NoBudget()
 		}
 	}
 	return all

@@ -20,15 +20,19 @@ type History struct {
 	Lateness time.Duration `json:"lateness_ns,omitempty"`
 	Declared Declared      `json:"declared"`
 	KeyMode  string        `json:"key_mode"` // honour, ignore, require
-	Start    time.Time     `json:"start"`    // the world's clock at instant zero
-	End      time.Duration `json:"end_ns"`   // when the last call was over, or given up
-	Calls    []*Call       `json:"calls"`
-	Effects  []Effect      `json:"effects"`
-	Faults   []Account     `json:"faults"`
-	Findings []Finding     `json:"findings,omitempty"`
-	Leaks    Leaks         `json:"leaks"`
+	// KeyExpiry is how long the server keeps a key, from its first request on; 0: for ever.
+	KeyExpiry time.Duration `json:"key_expiry_ns,omitempty"`
+	Start     time.Time     `json:"start"`  // the world's clock at instant zero
+	End       time.Duration `json:"end_ns"` // when the last call was over, or given up
+	Calls     []*Call       `json:"calls"`
+	Effects   []Effect      `json:"effects"`
+	Faults    []Account     `json:"faults"`
+	Findings  []Finding     `json:"findings,omitempty"`
+	Leaks     Leaks         `json:"leaks"`
 	// Limits of the harness: the hard cap on attempts per call.
 	AttemptCap int `json:"attempt_cap"`
+	// Refreshes is how often a token was asked for.
+	Refreshes int `json:"refreshes,omitempty"`
 	// Capacity is how fast the server worked; nil: it answered at once.
 	Capacity *Capacity `json:"capacity,omitempty"`
 	// Triggers are what made it fail or slow for a time, in the order of their beginnings.
@@ -65,6 +69,9 @@ type Declared struct {
 	MaxRetryAfter time.Duration `json:"max_retry_after_ns,omitempty"` // the longest Retry-After that it waits for
 	// CapsRetryAfter says that a longer Retry-After is cut to MaxRetryAfter, and not given back.
 	CapsRetryAfter bool `json:"caps_retry_after,omitempty"`
+	// CanBeTold says that the adapter passes the application's word on that a call may happen twice
+	// (Call.Idempotent of package harness), so that the client can know.
+	CanBeTold bool `json:"can_be_told,omitempty"`
 	// Process says that every call is a process of its own: starting it costs time, and connections
 	// cannot be warmed or seen from inside.
 	Process bool `json:"process,omitempty"`
@@ -89,11 +96,13 @@ type Call struct {
 	Group       string        `json:"group"`
 	Method      string        `json:"method"`
 	Path        string        `json:"path"`
-	Resource    string        `json:"resource"`            // what its effect writes
-	Keyed       bool          `json:"keyed,omitempty"`     // the application wants an idempotency key
-	KeyHonoured bool          `json:"honoured,omitempty"`  // and told the client that the server honours it
-	Fleet       bool          `json:"fleet,omitempty"`     // a client instance of its own
-	BodyHash    string        `json:"body_hash,omitempty"` // of the bytes that the application gave
+	Resource    string        `json:"resource"`             // what its effect writes
+	Keyed       bool          `json:"keyed,omitempty"`      // the application wants an idempotency key
+	KeyHonoured bool          `json:"honoured,omitempty"`   // and told the client that the server honours it
+	KeyText     string        `json:"key_text,omitempty"`   // the key, raw, where the application has one of its own
+	MayRepeat   bool          `json:"may_repeat,omitempty"` // the application says that it may happen twice, whatever its method
+	Fleet       bool          `json:"fleet,omitempty"`      // a client instance of its own
+	BodyHash    string        `json:"body_hash,omitempty"`  // of the bytes that the application gave
 	BodyLen     int           `json:"body_len,omitempty"`
 	Started     time.Duration `json:"started_ns"`
 	Ended       time.Duration `json:"ended_ns"`
@@ -129,6 +138,9 @@ const (
 	TraitUnexpectedEOF = "unexpected_eof" // io.ErrUnexpectedEOF
 	TraitDecoding      = "decoding"       // the body could not be decoded
 	TraitNotSent       = "not_sent"       // the client says that nothing was sent
+	TraitDNS           = "dns"            // *net.DNSError
+	TraitTLS           = "tls"            // a TLS alert, sent or received, or something that is no TLS
+	TraitCertificate   = "certificate"    // the server's certificate was not accepted
 )
 
 // Has reports whether the outcome's error shows the trait.
@@ -141,7 +153,7 @@ func (o Outcome) Has(trait string) bool {
 	return false
 }
 
-// An Attempt is one request for a call that reached the server: a wire attempt.
+// An Attempt is one request for a call that reached the server, or was refused on its way: a wire attempt.
 type Attempt struct {
 	N          int           `json:"n"` // from 1, in order of arrival
 	At         time.Duration `json:"at_ns"`
@@ -155,18 +167,30 @@ type Attempt struct {
 	BodyHash   string        `json:"body_hash,omitempty"`
 	BodyLen    int           `json:"body_len,omitempty"`
 	BodyBroken bool          `json:"body_broken,omitempty"` // it ended before its announced length
+	BodyUnread bool          `json:"body_unread,omitempty"` // its fault left the rest of it unread; BodyLen is what was read
 	HeaderDiff []string      `json:"header_diff,omitempty"` // fields set by the application that are missing or altered
 	Fault      string        `json:"fault"`                 // text form of what was claimed for it; "ok" for none
 	FaultName  string        `json:"fault_name,omitempty"`
 	Phase      string        `json:"phase,omitempty"`
 	Category   string        `json:"category,omitempty"`
 	Delivered  bool          `json:"delivered"`
-	Status     int           `json:"status,omitempty"`      // status put on the wire; 0: none
-	Closed     bool          `json:"closed,omitempty"`      // the server left its connection unfit for another request
-	Effect     int           `json:"effect,omitempty"`      // number of the effect that it committed; 0: none
-	Replayed   bool          `json:"replayed,omitempty"`    // answered from the idempotency store
-	InFlight   bool          `json:"in_flight,omitempty"`   // refused with 409: an earlier one with this key was at work
-	RetryAfter []string      `json:"retry_after,omitempty"` // field lines sent
+	// Unprocessed: the fault itself tells the client that the request was not processed, so that it may be
+	// sent again whatever its method (RFC 9113 §8.7).
+	Unprocessed bool `json:"unprocessed,omitempty"`
+	// Connection says that the fault struck while the connection was made, so that no request arrived: of the
+	// request nothing is known but what the base transport had been given, its method and its key.
+	Connection bool `json:"connection,omitempty"`
+	Unsent     bool `json:"unsent,omitempty"` // and the client sent nothing of it
+	// Unmet says that the call never met the fault: net/http had begun to connect for it, and then gave it
+	// another connection that had become free.
+	Unmet      bool     `json:"unmet,omitempty"`
+	Status     int      `json:"status,omitempty"`      // status put on the wire; 0: none
+	Closed     bool     `json:"closed,omitempty"`      // the server left its connection unfit for another request
+	Effect     int      `json:"effect,omitempty"`      // number of the effect that it committed; 0: none
+	Replayed   bool     `json:"replayed,omitempty"`    // answered from the idempotency store
+	Stored     bool     `json:"stored,omitempty"`      // its status is the application's own, and kept with its key
+	InFlight   bool     `json:"in_flight,omitempty"`   // refused with 409: an earlier one with this key was at work
+	RetryAfter []string `json:"retry_after,omitempty"` // field lines sent
 	// NotBefore is the earliest instant that a valid Retry-After allows; 0: none asked.
 	NotBefore time.Duration `json:"not_before_ns,omitempty"`
 	// Work is what a server with a capacity made of it.

@@ -17,21 +17,21 @@ const (
 func sample() *History {
 	return &History{
 		Scenario: "duplicates/reset", Client: "client", World: "virtual", Seed: 1<<64 - 1, Grain: ms, Lateness: ms, KeyMode: "honour",
-		Start: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), End: 9 * s, AttemptCap: 100,
+		Start: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), End: 9 * s, AttemptCap: 100, Refreshes: 2, KeyExpiry: 24 * time.Hour,
 		Declared: Declared{MaxAttempts: 4, Jitter: JitterProportional, JitterWidth: s, JitterRatio: 0.4, BaseDelay: s, Multiplier: 2,
-			MaxDelay: 30 * s, MaxRetryAfter: 60 * s, CapsRetryAfter: true, Process: true},
+			MaxDelay: 30 * s, MaxRetryAfter: 60 * s, CapsRetryAfter: true, CanBeTold: true, Process: true},
 		Calls: []*Call{{
 			ID: "c1", Group: "calls", Method: "POST", Path: "/charges/c1", Resource: "/charges/c1", Keyed: true, KeyHonoured: true,
 			Fleet: true, BodyHash: "h", BodyLen: 7, Started: 1, Ended: 8 * s, Returned: true, Deadline: 30 * s, CancelAt: 8 * s, Capped: true,
 			Planned: []string{"429 retry-after=2", "connection_reset@after_commit"}, Endless: true,
-			Outcome: Outcome{OK: true, Status: 200, Error: "late", Traits: []string{TraitReset, TraitEOF}, Attempts: 3, Panic: "p"},
+			Outcome: Outcome{OK: true, Status: 200, Error: "late", Traits: []string{TraitReset, TraitEOF}, Attempts: 3, Panic: "p"}, KeyText: "t", MayRepeat: true,
 			Attempts: []*Attempt{
 				{N: 1, At: 1, Ended: 1, Conn: 1, Method: "POST", Key: "k", BodyHash: "h", BodyLen: 7, Fault: "429 retry-after=2",
 					FaultName: "status", Category: "status", Delivered: true, Status: 429, RetryAfter: []string{"2"}, NotBefore: 2 * s},
 				{N: 2, At: 1 * s, Ended: 1 * s, Conn: 1, Reused: true, Peer: "p:1", Method: "POST", Key: "k", BodyBroken: true, BodyLen: 3,
 					HeaderDiff: []string{"Accept"}, Fault: "connection_reset@after_commit", FaultName: "connection_reset", Phase: "after_commit",
 					Category: "transport", Effect: 1, InFlight: true, Closed: true},
-				{N: 3, At: 4 * s, Ended: 5 * s, Conn: 2, Hidden: true, Method: "POST", Fault: "ok", Delivered: true, Status: 200, Replayed: true,
+				{N: 3, At: 4 * s, Ended: 5 * s, Conn: 2, Hidden: true, Method: "POST", Fault: "ok", Delivered: true, Status: 200, Replayed: true, Stored: true,
 					Work: &Work{Ahead: 2, Began: 4 * s, Done: 5 * s, Wasted: true, Shed: "full"}},
 			},
 			Trips: []Trip{{Started: 1, Ended: 2, Peers: []string{"p:1"}, Status: 429, Error: "e", BodyEOF: true, Closed: true}},
@@ -93,24 +93,6 @@ func TestQueries(t *testing.T) {
 	}
 	if h.Instant(s).Second() != 1 {
 		t.Error("Instant")
-	}
-}
-
-func TestMethods(t *testing.T) {
-	for _, m := range []string{"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"} {
-		if !IdempotentMethod(m) || !SafeMethod(m) || (&Call{Method: m}).Writes() {
-			t.Errorf("%s is safe and idempotent", m)
-		}
-	}
-	for _, m := range []string{"PUT", "DELETE"} {
-		if !IdempotentMethod(m) || SafeMethod(m) {
-			t.Errorf("%s is idempotent and not safe", m)
-		}
-	}
-	for _, m := range []string{"POST", "PATCH", "get", "FROB", ""} {
-		if IdempotentMethod(m) || !(&Call{Method: m}).Writes() {
-			t.Errorf("%q is not known to be idempotent", m)
-		}
 	}
 }
 
@@ -213,11 +195,11 @@ func TestTimeline(t *testing.T) {
 		text = append(text, l.String())
 	}
 	want := []string{
-		"call c1: POST /charges/c1, with a key that the server is known to honour, deadline after 30s",
+		"call c1: POST /charges/c1, with a key that the server is known to honour, which may happen twice, deadline after 30s",
 		"attempt 1: connection 1 fresh, 429 retry-after=2, status 429, Retry-After: 2",
 		"attempt 2: connection 1 reused, connection_reset@after_commit (not delivered), commits effect 1, no status",
 		"; 1s after the failure, 1s before Retry-After allows",
-		"attempt 3: connection 2 fresh, ok, status 200 replayed from the store, took 1s; 3s after the failure",
+		"attempt 3: connection 2 fresh, ok, status 200 replayed from the store, stored with its key, took 1s; 3s after the failure",
 		"effect 1 of attempt 2 happens, after the client has gone",
 		"the application cancels",
 		"the client panics: p",
@@ -250,5 +232,40 @@ func TestDur(t *testing.T) {
 		if got := Dur(d); got != want {
 			t.Errorf("%d: %s, want %s", d, got, want)
 		}
+	}
+}
+
+// TestUnmet: a fault that the call never met is in the journal and in no count, no wait and no pair with a trip.
+func TestUnmet(t *testing.T) {
+	c := &Call{Method: "GET", Trips: []Trip{{Started: 0, Ended: s, Error: "x"}, {Started: 2 * s, Ended: 3 * s, Status: 200}}, Attempts: []*Attempt{
+		{N: 1, At: 0, Ended: s, Fault: "connect_refused", FaultName: "connect_refused", Category: "transport", Connection: true, Unsent: true, Delivered: true},
+		{N: 2, At: 2 * s, Ended: 9 * s, Conn: 2, Fault: "tls_handshake_hang", Category: "transport", Connection: true, Unsent: true, Unmet: true, Hidden: true, Delivered: true},
+		{N: 3, At: 2 * s, Ended: 3 * s, Conn: 1, Reused: true, Fault: "ok", Delivered: true, Status: 200},
+	}}
+	h := &History{Grain: ms, Calls: []*Call{c}}
+	if made := c.Made(); len(made) != 2 || made[0] != c.Attempts[0] || made[1] != c.Attempts[2] || len(c.Attempts) != 3 {
+		t.Errorf("made %+v", made)
+	}
+	if c.HiddenAttempts() != 0 || c.Last() != c.Attempts[2] || c.TripOf(c.Attempts[0]) != &c.Trips[0] || c.TripOf(c.Attempts[2]) != &c.Trips[1] || c.TripOf(c.Attempts[1]) != nil {
+		t.Error("the pairs of attempts and trips are wrong")
+	}
+	if g := c.Gaps(); len(g) != 1 || g[0].Prev != c.Attempts[0] || g[0].Next != c.Attempts[2] || g[0].Len != s {
+		t.Errorf("gaps %+v", g)
+	}
+	var text []string
+	for _, l := range h.Timeline(c) {
+		text = append(text, l.Text)
+	}
+	for _, want := range []string{
+		"attempt 1: no connection, connect_refused, nothing sent, no status, took 1s",
+		"attempt 2: connection 2 fresh, resent by net/http, tls_handshake_hang (not met: the call was given another connection), no status, took 7s",
+		"attempt 3: connection 1 reused, ok, status 200, took 1s; 1s after the failure",
+	} {
+		if !strings.Contains(strings.Join(text, "\n"), want) {
+			t.Errorf("no %q in\n%s", want, strings.Join(text, "\n"))
+		}
+	}
+	if len((&Call{}).Made()) != 0 || (&Call{Attempts: c.Attempts[1:2]}).Last() != nil {
+		t.Error("a call that made nothing has a last attempt")
 	}
 }

@@ -58,34 +58,29 @@ func (h *History) EffectsByCall() map[string][]Effect {
 // Instant says where t, an offset of this history, lies on the world's clock.
 func (h *History) Instant(t time.Duration) time.Time { return h.Start.Add(t) }
 
-// IdempotentMethod reports whether repeating a request of that method is meant to have the effect of one:
-// RFC 9110 §9.2.2 (GET, HEAD, OPTIONS, TRACE, PUT, DELETE) and RFC 10008 (QUERY). A method that is not known
-// is not idempotent until the caller says so. Methods are case-sensitive (RFC 9110 §9.1).
-func IdempotentMethod(method string) bool {
-	return SafeMethod(method) || method == "PUT" || method == "DELETE"
-}
-
-// SafeMethod reports whether the method asks for no effect at all (RFC 9110 §9.2.1, RFC 10008).
-func SafeMethod(method string) bool {
-	switch method {
-	case "GET", "HEAD", "OPTIONS", "TRACE", "QUERY":
-		return true
-	}
-	return false
-}
-
-// Idempotent reports whether the call's method is idempotent.
-func (c *Call) Idempotent() bool { return IdempotentMethod(c.Method) }
+// Idempotent reports whether the call may happen twice: by its method, or because the application says so.
+func (c *Call) Idempotent() bool { return c.MayRepeat || IdempotentMethod(c.Method) }
 
 // Writes reports whether the call is meant to have an effect.
 func (c *Call) Writes() bool { return !SafeMethod(c.Method) }
 
-// Last returns the last attempt to arrive, or nil.
+// Last returns the last attempt that the call made, or nil.
 func (c *Call) Last() *Attempt {
-	if len(c.Attempts) == 0 {
+	made := c.Made()
+	if len(made) == 0 {
 		return nil
 	}
-	return c.Attempts[len(c.Attempts)-1]
+	return made[len(made)-1]
+}
+
+// Made returns the attempts that the call made: all but those that it never met. The list is not to be
+// changed.
+func (c *Call) Made() []*Attempt {
+	unmet := func(a *Attempt) bool { return a.Unmet }
+	if !slices.ContainsFunc(c.Attempts, unmet) {
+		return c.Attempts
+	}
+	return slices.DeleteFunc(slices.Clone(c.Attempts), unmet)
 }
 
 // Attempt returns attempt n, or nil.
@@ -102,7 +97,7 @@ func (c *Call) Attempt(n int) *Attempt {
 func (c *Call) HiddenAttempts() int {
 	n := 0
 	for _, a := range c.Attempts {
-		if a.Hidden {
+		if a.Hidden && !a.Unmet {
 			n++
 		}
 	}
@@ -133,12 +128,12 @@ func (c *Call) LastActivity() time.Duration {
 // TripOf returns the trip that made attempt a, or nil where the two sides cannot be matched for certain:
 // they are matched in order, and only if there are as many trips as attempts that are not hidden.
 func (c *Call) TripOf(a *Attempt) *Trip {
-	if len(c.Trips) == 0 || len(c.Trips) != len(c.Attempts)-c.HiddenAttempts() {
+	if len(c.Trips) == 0 || a.Unmet || len(c.Trips) != len(c.Made())-c.HiddenAttempts() {
 		return nil
 	}
 	i := -1
 	for _, b := range c.Attempts {
-		if !b.Hidden {
+		if !b.Hidden && !b.Unmet {
 			i++
 		}
 		if b == a {
@@ -185,7 +180,7 @@ type Gap struct {
 	// Longest is the most that the wait can have been, given noise in when the server noticed the end.
 	Longest time.Duration
 	// Free says that repeating at once is right: a redirect, one fresh token after a 401, 408 and 421
-	// (another connection), a reused connection that went stale, a stream that was not processed.
+	// (another connection), 417 (without Expect), a reused connection that went stale, a stream that was not processed.
 	Free bool
 	// Overlap says that Next arrived while Prev was at work: a hedge, and not a wait.
 	Overlap bool
@@ -197,12 +192,13 @@ type Gap struct {
 // body was what failed. Where no trip can be matched it is when the server was done with it.
 func (c *Call) Gaps() []Gap {
 	var out []Gap
-	for i := 1; i < len(c.Attempts); i++ {
-		next := c.Attempts[i]
+	made := c.Made()
+	for i := 1; i < len(made); i++ {
+		next := made[i]
 		if next.Hidden {
 			continue
 		}
-		prev := c.Attempts[i-1]
+		prev := made[i-1]
 		g := Gap{Call: c, K: len(out) + 1, Prev: prev, Next: next}
 		early := min(prev.Ended, next.At)
 		g.From = prev.Ended
@@ -234,7 +230,7 @@ func (a *Attempt) free() bool {
 	switch {
 	case a.Redirect():
 		return true
-	case a.Status == 401 || a.Status == 408 || a.Status == 421:
+	case a.Status == 401 || a.Status == 408 || a.Status == 417 || a.Status == 421:
 		return true
 	case a.Status == 0 && a.Reused && (a.FaultName == "empty_response" || a.FaultName == "connection_reset"):
 		return true

@@ -99,6 +99,9 @@ func (c *Call) intro() string {
 	case !c.Idempotent():
 		s += ", without a key"
 	}
+	if c.MayRepeat {
+		s += ", which may happen twice"
+	}
 	if c.Started >= skew {
 		s += ", " + Dur(c.Started) + " into the run"
 	}
@@ -115,11 +118,14 @@ func (c *Call) intro() string {
 }
 
 func (a *Attempt) describe() string {
-	s := fmt.Sprintf("attempt %d: connection %d ", a.N, a.Conn)
-	if a.Reused {
-		s += "reused"
-	} else {
-		s += "fresh"
+	s := fmt.Sprintf("attempt %d: ", a.N)
+	switch {
+	case a.Conn == 0 && a.Connection:
+		s += "no connection"
+	case a.Reused:
+		s += fmt.Sprintf("connection %d reused", a.Conn)
+	default:
+		s += fmt.Sprintf("connection %d fresh", a.Conn)
 	}
 	if a.Hidden {
 		s += ", resent by net/http"
@@ -132,6 +138,12 @@ func (a *Attempt) describe() string {
 	if a.Category != "" && a.Category != "none" && !a.Delivered {
 		s += " (not delivered)"
 	}
+	switch {
+	case a.Unmet:
+		s += " (not met: the call was given another connection)"
+	case a.Unsent:
+		s += ", nothing sent"
+	}
 	if a.Effect > 0 {
 		s += fmt.Sprintf(", commits effect %d", a.Effect)
 	}
@@ -143,6 +155,9 @@ func (a *Attempt) describe() string {
 	}
 	if a.Replayed {
 		s += " replayed from the store"
+	}
+	if a.Stored {
+		s += ", stored with its key"
 	}
 	if a.InFlight {
 		s += " (an earlier one with this key is at work)"

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"sort"
 
 	"github.com/retrychaos/retrychaos/harness/history"
@@ -19,6 +20,8 @@ func (s *Server) Record(h *history.History) {
 		s.station.mu.Lock() // which guards the work of attempts
 		defer s.station.mu.Unlock()
 	}
+	h.Refreshes = s.tokens
+	h.KeyExpiry = s.cfg.Expiry
 	h.Calls = make([]*history.Call, 0, len(s.order))
 	for _, c := range s.order {
 		rec := *c.rec
@@ -36,6 +39,10 @@ func (s *Server) Record(h *history.History) {
 	}
 	h.Effects = append([]history.Effect(nil), s.ledger...)
 	h.Findings = append(h.Findings, s.findings...)
+	if n := s.keys.dropped; n > 0 {
+		h.Findings = append(h.Findings, history.Finding{Kind: history.FindingHarness,
+			Text: fmt.Sprintf("the idempotency store was full (it keeps %d keys and %d bytes) and has forgotten %d keys before their time", s.cfg.MaxKeys, s.cfg.MaxKeyBytes, n)})
+	}
 	h.Faults = make([]history.Account, 0, len(s.accounts))
 	for _, a := range s.accounts {
 		h.Faults = append(h.Faults, *a)

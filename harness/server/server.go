@@ -1,14 +1,17 @@
-// Package server is the fake server: real net/http over a real or in-memory listener, with a journal of
+// Package server is the fake server: real net/http, or the frame-level HTTP/2 of package h2, over a real or
+// in-memory listener, with a journal of
 // every attempt, a ledger of every effect, an idempotency store whose behaviour the scenario chooses, and
 // the execution of planned faults.
 package server
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,9 +38,18 @@ type Config struct {
 	Seed       uint64
 	Start      time.Time // instant zero of the run
 	Keys       scenarios.KeyMode
-	AttemptCap int                 // attempts per call after which the server answers no more; 0: 64
-	Capacity   *scenarios.Capacity // nil: it answers at once
-	Incidents  []scenarios.Incident
+	Token      scenarios.TokenMode
+	Profile    scenarios.Profile // by which book keys are kept; "": plain
+	Expiry     time.Duration     // how long a key is kept; 0: as the profile has it
+	AttemptCap int               // attempts per call after which the server answers no more; 0: 64
+	// Bounds on the idempotency store; 0: DefaultMaxKeys and DefaultMaxKeyBytes.
+	MaxKeys     int
+	MaxKeyBytes int
+	// Protocol is faults.HTTP1 or faults.HTTP2 (by prior knowledge: RFC 9113 §3.3); "": HTTP1.
+	Protocol string
+	// Capacity bounds how fast it works; nil: it answers at once.
+	Capacity  *scenarios.Capacity
+	Incidents []scenarios.Incident
 }
 
 // DefaultAttemptCap bounds the attempts of one call when the Config does not.
@@ -46,7 +58,9 @@ const DefaultAttemptCap = 64
 // A Server is one run's fake server. Register its calls, then Serve.
 type Server struct {
 	cfg     Config
+	profile profile
 	http    *http.Server
+	frames  *frames // in place of http, for HTTP/2
 	closing chan struct{}
 	once    sync.Once
 	conns   atomic.Int64
@@ -57,13 +71,15 @@ type Server struct {
 	calls    map[string]*call // by path
 	order    []*call
 	ledger   []history.Effect
-	keys     map[string]*stored
+	keys     *keyStore
 	accounts map[string]*history.Account
-	strikes  map[string]strike // by the text that claim was given
+	strikes  map[string]strike // by the text that turnAway was given
 	findings []history.Finding
 	unfound  map[string]bool
-	late     int           // attempts whose late commit is still to come
-	lateIdle chan struct{} // closed while late is 0
+	quotas   map[string]*window // by route and fault
+	tokens   int                // requests for a token
+	late     int                // attempts whose late commit is still to come
+	lateIdle chan struct{}      // closed while late is 0
 }
 
 // call is what the server keeps of one call.
@@ -72,6 +88,7 @@ type call struct {
 	schedule faults.Schedule
 	route    string
 	header   http.Header // fields set by the application
+	good     []byte      // the beginning of its good reply
 	capped   func()
 }
 
@@ -80,14 +97,30 @@ func New(cfg Config) *Server {
 	if cfg.AttemptCap == 0 {
 		cfg.AttemptCap = DefaultAttemptCap
 	}
+	if cfg.MaxKeys == 0 {
+		cfg.MaxKeys = DefaultMaxKeys
+	}
+	if cfg.MaxKeyBytes == 0 {
+		cfg.MaxKeyBytes = DefaultMaxKeyBytes
+	}
+	p := profileOf(cfg.Profile)
+	if cfg.Expiry == 0 {
+		cfg.Expiry = p.expiry
+	}
 	s := &Server{
 		cfg:      cfg,
+		profile:  p,
 		closing:  make(chan struct{}),
 		calls:    map[string]*call{},
-		keys:     map[string]*stored{},
+		keys:     newKeyStore(cfg.Expiry, cfg.MaxKeys, cfg.MaxKeyBytes),
 		accounts: map[string]*history.Account{},
 		strikes:  map[string]strike{},
 		unfound:  map[string]bool{},
+		quotas:   map[string]*window{},
+	}
+	if cfg.Protocol == faults.HTTP2 {
+		s.frames = newFrames(s)
+		return s
 	}
 	if cfg.Capacity != nil {
 		s.station = newStation(cfg.Seed, *cfg.Capacity, cfg.Incidents, s.now)
@@ -114,8 +147,10 @@ type Registration struct {
 func (s *Server) Register(regs ...Registration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ledger = slices.Grow(s.ledger, len(regs)) // most calls have an effect
 	for _, r := range regs {
 		c := &call{rec: r.Call, schedule: r.Schedule, route: r.Route, header: r.Header, capped: r.Capped}
+		c.good = bytes.TrimSuffix(jsonReply(http.StatusOK, reply{Call: r.Call.ID, OK: true}).Body, []byte("}\n"))
 		s.calls[r.Call.Path] = c
 		s.order = append(s.order, c)
 		planned, endless := r.Schedule.Planned()
@@ -128,9 +163,11 @@ func (s *Server) Register(regs ...Registration) {
 			s.account(planned[len(planned)-1]).Planned = -1
 		}
 		for _, st := range r.Schedule.Storms {
-			s.account(st.Fault).Planned = -1
+			if st.Meets(r.Route) {
+				s.account(st.Fault).Planned = -1
+			}
 		}
-		if r.Schedule.Draw != nil {
+		if d := r.Schedule.Draw; d != nil && d.P > 0 && d.Meets(r.Route) {
 			for _, f := range r.Schedule.Draw.Faults {
 				s.account(f).Planned = -1
 			}
@@ -164,6 +201,9 @@ func (s *Server) Serve(l net.Listener) error {
 	if s.station != nil {
 		s.station.start()
 	}
+	if s.frames != nil {
+		return s.frames.serve(l)
+	}
 	err := s.http.Serve(l)
 	if err == http.ErrServerClosed {
 		return nil
@@ -178,7 +218,12 @@ func (s *Server) Close() error {
 	if s.station != nil {
 		s.station.close()
 	}
-	err := s.http.Close()
+	var err error
+	if s.frames != nil {
+		err = s.frames.close()
+	} else {
+		err = s.http.Close()
+	}
 	s.active.Wait()
 	return err
 }
@@ -238,26 +283,36 @@ func (s *Server) connContext(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, &connInfo{n: int(s.conns.Add(1))})
 }
 
-// find returns the call that a path belongs to.
+// find returns the call that a path belongs to: its own, or the one that a redirect leads to.
 func (s *Server) find(path string) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.calls[path]
+	if c := s.calls[path]; c != nil {
+		return c
+	}
+	base, ok := strings.CutSuffix(path, faults.OtherPath)
+	if !ok {
+		return nil
+	}
+	return s.calls[base]
 }
 
 // unmatched answers a request that belongs to no call, so that nobody takes it for a network error.
-func (s *Server) unmatched(w http.ResponseWriter, r *http.Request) {
+func (s *Server) unmatched(x *faults.Exchange) {
 	s.mu.Lock()
-	what := r.Method + " " + r.URL.Path
-	near := s.nearestPath(r.URL.Path)
+	what := x.R.Method + " " + x.R.URL.Path
+	near := s.nearestPath(x.R.URL.Path)
 	if !s.unfound[what] && len(s.unfound) < 100 {
 		s.unfound[what] = true
 		s.findings = append(s.findings, history.Finding{Kind: history.FindingUnmatched,
 			Text: "no route of the scenario matches " + what + "; the nearest is " + near})
 	}
 	s.mu.Unlock()
-	w.Header().Set(UnmatchedHeader, "true")
-	http.Error(w, "retrychaos: no route of the scenario matches "+what+"; the nearest is "+near, http.StatusNotFound)
+	say(x, faults.Reply{
+		Status: http.StatusNotFound,
+		Header: http.Header{UnmatchedHeader: {"true"}, "Content-Type": {"text/plain; charset=utf-8"}},
+		Body:   []byte("retrychaos: no route of the scenario matches " + what + "; the nearest is " + near + "\n"),
+	})
 }
 
 // nearestPath returns the registered path that shares the longest prefix with path. Callers hold mu.

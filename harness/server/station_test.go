@@ -14,8 +14,8 @@ import (
 
 const ms = time.Millisecond
 
-// rig runs f with a station in virtual time.
-func rig(t *testing.T, c scenarios.Capacity, incidents []scenarios.Incident, f func(s *station)) {
+// inStation runs f with a station in virtual time.
+func inStation(t *testing.T, c scenarios.Capacity, incidents []scenarios.Incident, f func(s *station)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		start := time.Now()
@@ -45,7 +45,7 @@ func ends(list ...*ticket) string {
 }
 
 func TestStationQueues(t *testing.T) {
-	rig(t, scenarios.Capacity{Workers: 2, Service: 100 * ms, Queue: 2}, nil, func(s *station) {
+	inStation(t, scenarios.Capacity{Workers: 2, Service: 100 * ms, Queue: 2}, nil, func(s *station) {
 		var list []*ticket
 		for i := range 4 {
 			x, shed := arrive(s, context.Background())
@@ -81,7 +81,7 @@ func TestStationIncidents(t *testing.T) {
 		{"burst at once", []scenarios.Incident{{At: 20 * ms, Do: scenarios.Burst, Count: 3}}, "0s-100ms 100ms-200ms 500ms-600ms "},
 		{"burst over time", []scenarios.Incident{{At: 20 * ms, For: 80 * ms, Do: scenarios.Burst, Count: 4}}, "0s-100ms 100ms-200ms 400ms-500ms "},
 	} {
-		rig(t, one, x.list, func(s *station) {
+		inStation(t, one, x.list, func(s *station) {
 			a, _ := arrive(s, context.Background())
 			b, _ := arrive(s, context.Background())
 			time.Sleep(50 * ms)
@@ -95,7 +95,7 @@ func TestStationIncidents(t *testing.T) {
 
 func TestStationRestart(t *testing.T) {
 	restart := []scenarios.Incident{{At: 50 * ms, For: time.Second, Do: scenarios.Restart, Factor: 5, Count: 4}}
-	rig(t, scenarios.Capacity{Workers: 1, Service: 100 * ms, Queue: 10}, restart, func(s *station) {
+	inStation(t, scenarios.Capacity{Workers: 1, Service: 100 * ms, Queue: 10}, restart, func(s *station) {
 		a, _ := arrive(s, context.Background())
 		b, _ := arrive(s, context.Background())
 		<-b.done
@@ -119,7 +119,7 @@ func TestStationRestart(t *testing.T) {
 }
 
 func TestStationRefuses(t *testing.T) {
-	rig(t, scenarios.Capacity{Workers: 1, Service: 100 * ms}, []scenarios.Incident{{For: time.Second, Do: scenarios.Refuse}}, func(s *station) {
+	inStation(t, scenarios.Capacity{Workers: 1, Service: 100 * ms}, []scenarios.Incident{{For: time.Second, Do: scenarios.Refuse}}, func(s *station) {
 		if _, shed := arrive(s, context.Background()); shed != shedRefuse {
 			t.Errorf("%q", shed)
 		}
@@ -133,7 +133,7 @@ func TestStationRefuses(t *testing.T) {
 // An attempt whose client has left is worked on, and wasted, unless the server looks.
 func TestStationClientsLeave(t *testing.T) {
 	for _, abandon := range []bool{false, true} {
-		rig(t, scenarios.Capacity{Workers: 1, Service: 100 * ms, Queue: 2, Abandon: abandon}, nil, func(s *station) {
+		inStation(t, scenarios.Capacity{Workers: 1, Service: 100 * ms, Queue: 2, Abandon: abandon}, nil, func(s *station) {
 			ctx, leave := context.WithTimeout(context.Background(), 50*ms)
 			defer leave()
 			a, _ := arrive(s, ctx)

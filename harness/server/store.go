@@ -1,109 +1,126 @@
 package server
 
 import (
-	"net/http"
+	"container/list"
+	"time"
 
 	"github.com/retrychaos/retrychaos/faults"
-	"github.com/retrychaos/retrychaos/harness/history"
-	"github.com/retrychaos/retrychaos/scenarios"
 )
 
-// stored is one key of the idempotency store.
+// Bounds on what a store keeps where the Config does not say.
+const (
+	// DefaultMaxKeys is how many keys a store keeps: more than twice the calls of the largest scenario.
+	DefaultMaxKeys = 1 << 18
+	// DefaultMaxKeyBytes is how many bytes of keys, fingerprints and replies it keeps.
+	DefaultMaxKeyBytes = 64 << 20
+)
+
+// keyID names a key of a caller's.
+type keyID struct{ caller, key string }
+
+// stored is one key of the store.
 type stored struct {
+	id          keyID
 	fingerprint string
-	done        bool
+	first       time.Duration // when its first request came
+	done        bool          // the outcome is known
 	reply       faults.Reply
+	size        int
+	place       *list.Element // in keyStore.done, once it is
 }
 
-// admit decides what an attempt would get from a server that is well: the work done, a stored reply, or a
-// refusal. It sets x.Reply and x.Commit; the function that it returns must be called when the fault is
-// over, and gives up a key that was taken and not used.
-//
-// Behaviour by draft-ietf-httpapi-idempotency-key-header: a stored reply for a repeat (2.6), 409 while
-// the first is at work, 422 for another payload, 400 where a key is required and missing (2.7).
-func (s *Server) admit(c *call, a *history.Attempt, x *faults.Exchange, body []byte) (settle func()) {
-	nothing := func() {}
-	refuse := func(status int, why string) func() {
-		x.Reply = jsonReply(status, reply{Call: c.rec.ID, Error: why})
-		x.Commit = nothing
-		return nothing
+// keyStore keeps keys with the outcome of their first request, for a time and within bounds. When it is
+// full the keys whose outcome has been known for longest make room; those at work never do, so that the
+// store can be over its bounds by as many as there are handlers. It has no lock of its own: Server.mu is
+// held around every call.
+type keyStore struct {
+	expiry   time.Duration // 0: for ever
+	maxKeys  int
+	maxBytes int
+
+	keys    map[keyID]*stored
+	done    *list.List // of *stored, in the order in which their outcome came to be known
+	bytes   int
+	dropped int // keys that had to make room before their time
+}
+
+func newKeyStore(expiry time.Duration, maxKeys, maxBytes int) *keyStore {
+	return &keyStore{expiry: expiry, maxKeys: maxKeys, maxBytes: maxBytes, keys: map[keyID]*stored{}, done: list.New()}
+}
+
+// take returns what is known of a key. Where that is nothing, or has expired, the key is taken for a request
+// that comes now, and new is true. A key at work does not expire.
+func (s *keyStore) take(id keyID, fingerprint string, now time.Duration) (e *stored, isNew bool) {
+	if e := s.keys[id]; e != nil && !s.expired(e, now) {
+		return e, false
+	} else if e != nil {
+		s.remove(e)
 	}
-	x.Reply = jsonReply(http.StatusOK, reply{Call: c.rec.ID, OK: true})
-	if history.SafeMethod(x.R.Method) {
-		x.Commit = nothing
-		return nothing
+	e = &stored{id: id, fingerprint: fingerprint, first: now, size: len(id.caller) + len(id.key) + len(fingerprint)}
+	s.keys[id] = e
+	s.bytes += e.size
+	s.makeRoom(now)
+	return e, true
+}
+
+// finish stores the outcome of a key's request. A later outcome of the same request takes the place of the
+// first.
+func (s *keyStore) finish(e *stored, r faults.Reply, now time.Duration) {
+	if s.keys[e.id] != e {
+		return // it had been done, and has made room since
 	}
-	keyed := s.cfg.Keys != scenarios.Ignore && a.Key != ""
-	if s.cfg.Keys == scenarios.Require && a.Key == "" && !history.IdempotentMethod(x.R.Method) {
-		return refuse(http.StatusBadRequest, "this operation needs an Idempotency-Key")
+	grown := weight(r) - weight(e.reply)
+	e.reply = r
+	e.size += grown
+	s.bytes += grown
+	if !e.done {
+		e.done = true
+		e.place = s.done.PushBack(e)
 	}
-	if !keyed {
-		done := false // Commit may be called twice; an attempt has one effect at most
-		x.Commit = func() {
-			if !done {
-				done = true
-				x.Reply = s.commit(c, a, x, body)
-			}
-		}
-		return nothing
+	s.makeRoom(now)
+}
+
+// giveUp forgets a key whose request ended without an outcome.
+func (s *keyStore) giveUp(e *stored) {
+	if !e.done && s.keys[e.id] == e {
+		s.remove(e)
 	}
-	fingerprint := x.R.Method + " " + x.R.URL.Path + " " + Hash(body)
-	s.mu.Lock()
-	e := s.keys[a.Key]
-	switch {
-	case e == nil:
-		e = &stored{fingerprint: fingerprint}
-		s.keys[a.Key] = e
-	case e.fingerprint != fingerprint:
-		s.mu.Unlock()
-		return refuse(http.StatusUnprocessableEntity, "this Idempotency-Key was used with another payload")
-	case !e.done:
-		a.InFlight = true
-		s.mu.Unlock()
-		return refuse(http.StatusConflict, "a request with this Idempotency-Key is at work")
-	default:
-		a.Replayed = true
-		x.Reply = e.reply
-		x.Commit = nothing
-		s.mu.Unlock()
-		return nothing
-	}
-	s.mu.Unlock()
-	x.Commit = func() {
-		s.mu.Lock()
-		done := e.done
-		s.mu.Unlock()
-		if done {
+}
+
+func (s *keyStore) expired(e *stored, now time.Duration) bool {
+	return e.done && s.expiry > 0 && now-e.first >= s.expiry
+}
+
+// makeRoom drops done keys, the oldest first, until the store is within its bounds.
+func (s *keyStore) makeRoom(now time.Duration) {
+	for len(s.keys) > s.maxKeys || s.bytes > s.maxBytes {
+		oldest := s.done.Front()
+		if oldest == nil {
 			return
 		}
-		r := s.commit(c, a, x, body)
-		s.mu.Lock()
-		e.done, e.reply = true, r
-		s.mu.Unlock()
-		x.Reply = r
-	}
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if !e.done {
-			delete(s.keys, a.Key)
+		e := oldest.Value.(*stored)
+		if !s.expired(e, now) {
+			s.dropped++
 		}
+		s.remove(e)
 	}
 }
 
-// commit makes one effect real and returns the reply that tells of it.
-func (s *Server) commit(c *call, a *history.Attempt, x *faults.Exchange, body []byte) faults.Reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := len(s.ledger) + 1
-	e := history.Effect{
-		N: n, At: s.now(), Call: c.rec.ID, Attempt: a.N, Method: x.R.Method, Resource: c.rec.Resource,
-		Key: a.Key, Conn: a.Conn, Late: x.R.Context().Err() != nil || a.Phase == string(faults.CommitLate),
+func (s *keyStore) remove(e *stored) {
+	delete(s.keys, e.id)
+	s.bytes -= e.size
+	if e.place != nil {
+		s.done.Remove(e.place)
 	}
-	if len(body) > 0 {
-		e.Value = Hash(body)
+}
+
+// weight is what a reply adds to the bytes of the store.
+func weight(r faults.Reply) int {
+	n := len(r.Body)
+	for k, lines := range r.Header {
+		for _, v := range lines {
+			n += len(k) + len(v)
+		}
 	}
-	s.ledger = append(s.ledger, e)
-	a.Effect = n
-	return jsonReply(http.StatusOK, reply{Call: c.rec.ID, OK: true, Effect: n})
+	return n
 }

@@ -23,7 +23,7 @@ func (s *Server) queueUp(c *call, a *history.Attempt, r *http.Request, fault *fa
 	s.mu.Unlock()
 	shed, waiting := s.station.enter(t)
 	if shed != "" {
-		s.claim(a, s.station.answer(shed, waiting), fault)
+		s.turnAway(a, s.station.answer(shed, waiting), fault)
 		return nil
 	}
 	// The attempt is over for its client when that leaves; the work goes on.
@@ -48,7 +48,7 @@ func (s *Server) worked(a *history.Attempt, t *ticket, fault *faults.Fault) (lef
 	case gone:
 		return true
 	}
-	s.claim(a, reset, fault)
+	s.turnAway(a, reset, fault)
 	return false
 }
 
@@ -79,7 +79,7 @@ type strike struct {
 
 // claim claims a fault for the attempt that a server without capacity to spare turns away, as journal does for a
 // planned one. The text is one of this package's own.
-func (s *Server) claim(a *history.Attempt, text string, fault *faults.Fault) {
+func (s *Server) turnAway(a *history.Attempt, text string, fault *faults.Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.strikes[text]

@@ -1,7 +1,10 @@
 // Package nearest finds the word that a mistyped one was meant to be, for error messages.
 package nearest
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Word returns the word of list that text was perhaps meant to be, "" where none is near. Case and the
 // difference of '-' and '_' do not count. A part of a word is near to the
@@ -19,7 +22,11 @@ func Word(text string, list []string) string {
 		limit = 2
 	}
 	best, bestDist := "", limit+1
+	letters := utf8.RuneCountInString(low)
 	for _, w := range list {
+		if n := utf8.RuneCountInString(w) - letters; n > limit || -n > limit {
+			continue // each letter more or less is one that differs
+		}
 		if d := Distance(low, fold(w)); d < bestDist {
 			best, bestDist = w, d
 		}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -35,6 +36,8 @@ type NamedClient struct {
 func Main(clients ...NamedClient) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
+	// net/http writes to the standard logger what it thinks of a server that breaks on purpose.
+	log.SetOutput(io.Discard)
 	code := Execute(ctx, os.Args[1:], os.Stdout, os.Stderr, clients...)
 	stop()
 	os.Exit(code)
@@ -91,7 +94,7 @@ Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or inpu
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return helpful(cmd, err) })
-	root.AddCommand(newRun(clients), newList(clients), newHerd(clients), newLint(), newVersion())
+	root.AddCommand(newRun(clients), newList(clients), newExplain(), newHerd(clients), newLint(), newVersion())
 	return root
 }
 

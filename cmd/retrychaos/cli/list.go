@@ -108,16 +108,24 @@ func listFaults() (list, error) {
 		Category  faults.Category `json:"category"`
 		Sees      string          `json:"sees"`
 		Where     string          `json:"where"`
+		Level     faults.Level    `json:"level,omitempty"`
+		TLS       bool            `json:"tls,omitempty"`
 		Params    []param         `json:"params,omitempty"`
 		Example   string          `json:"example"`
+		// Combinations are all phases, ends and variants, as faults that a scenario can name. Each has its
+		// proof on the wire.
+		Combinations []string `json:"combinations"`
 	}
 	l := list{}
 	items := []item{}
 	for _, e := range faults.Catalogue() {
 		it := item{Name: e.Name, Doc: e.Doc, Phases: e.Phases, Protocols: e.Protocols, Category: e.Category,
-			Sees: e.Sees, Where: e.Where, Example: e.Example}
+			Sees: e.Sees, Where: e.Where, Example: e.Example, Level: e.Level, TLS: e.TLS}
 		for _, p := range e.Params {
 			it.Params = append(it.Params, param{p.Name, p.Doc, p.Values, p.Default})
+		}
+		for _, f := range e.Combinations() {
+			it.Combinations = append(it.Combinations, f.String())
 		}
 		items = append(items, it)
 		l.rows = append(l.rows, []string{e.Name, e.Example, e.Doc})

@@ -57,7 +57,7 @@ func newRun(clients []NamedClient) *cobra.Command {
 
 Without flags: the bundled client, the whole library, real sockets on 127.0.0.1, scenarios
 side by side. A client of your own is a command (--exec, one process a call; placeholders
-{method} {url} {key} {body} {call}; exit status 0 means that the call succeeded), or, in Go,
+{method} {url} {key} {body} {call} {cacert}; exit status 0 means that the call succeeded), or, in Go,
 harness.Run in a test.
 
 Reports go to the folder --out: report.json, junit.xml, report.md. An interrupt (Ctrl-C)

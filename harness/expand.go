@@ -75,11 +75,19 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 		}
 		offset := g.Start
 		payload := g.Payload()
+		fields := header(g) // shared by the calls, of which a herd has many: nobody writes to it
+		if d.scenario.Server.Token != scenarios.TokenNone {
+			fields.Set("Authorization", "Bearer "+server.StaleToken)
+		}
+		kept := lasting(fields)
+		if d.client.Declared.Process {
+			kept = nil // a command line has no placeholder for header fields
+		}
 		for range g.Count {
 			id := "c" + strconv.Itoa(len(jobs)+1)
 			path := strings.ReplaceAll(g.Path, "{call}", id)
 			j := &job{id: id, group: g, dial: server.Dial{Path: path, Method: g.Method}, offset: offset, call: Call{
-				ID: id, Method: g.Method, URL: path, Header: header(g), KeyHonoured: g.Key && !g.KeyUntrusted,
+				ID: id, Method: g.Method, URL: path, Header: fields, KeyHonoured: g.Key && !g.KeyUntrusted,
 				KeyText: strings.ReplaceAll(g.KeyText, "{call}", id), Idempotent: g.Idempotent,
 			}}
 			if g.Arrivals == scenarios.Poisson {
@@ -91,9 +99,6 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 				j.offset += time.Duration(skew.Int64N(int64(maxSkew)))
 			}
 			j.call.Body = payload
-			if d.scenario.Server.Token != scenarios.TokenNone {
-				j.call.Header.Set("Authorization", "Bearer "+server.StaleToken)
-			}
 			if g.Key {
 				j.call.Key = wireKey(cmp.Or(j.call.KeyText, uuid(keys)), d.scenario.Server.Profile)
 			}
@@ -110,11 +115,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 				call.BodyHash = server.Hash(j.call.Body)
 			}
 			rec.add(id, path)
-			reg := server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: lasting(j.call.Header), Capped: j.abort}
-			if d.client.Declared.Process {
-				reg.Header = nil // a command line has no placeholder for header fields
-			}
-			srv.Register(reg)
+			srv.Register(server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: kept, Capped: j.abort})
 			jobs = append(jobs, j)
 		}
 	}

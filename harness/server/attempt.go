@@ -81,7 +81,7 @@ func (s *Server) attempt(h *handling, conn *connInfo) {
 			h.over()
 			return
 		}
-		if s.worked(h.attempt, h.ticket, &h.fault) {
+		if h.ticket != nil && h.worked() {
 			h.left()
 			return
 		}
@@ -117,7 +117,7 @@ func (h *handling) receive(from io.Reader) error {
 	body, err := readBody(from, h.exchange.R.ContentLength)
 	h.server.received(h.attempt, body, err)
 	if err == nil {
-		if !h.fault.BeforeBody() {
+		if h.server.station != nil && h.worthy() {
 			h.ticket = h.server.queueUp(h.call, h.attempt, h.exchange.R, &h.fault)
 		}
 		h.settle = h.server.admit(h.call, h.attempt, &h.exchange, body)

@@ -176,3 +176,44 @@ func TestServiceTimes(t *testing.T) {
 		}
 	}
 }
+
+// An attempt within its quota is work like any other; one beyond it, or one that a fault strikes first, is none.
+func TestWorkOfPlannedFaults(t *testing.T) {
+	const limit = "rate_limit quota=1 window=1s times=forever"
+	for _, x := range []struct {
+		planned []string
+		want    string // status and end of each attempt
+	}{
+		{[]string{limit}, "200 at 100ms, 429 at 100ms, 429 at 100ms, "},
+		{[]string{"503", "ok", "503@after_commit"}, "503 at 0s, 200 at 100ms, 503 at 200ms, "},
+	} {
+		cfg := Config{Seed: 7, Capacity: &scenarios.Capacity{Workers: 1, Service: 100 * ms}}
+		bubble(t, cfg, []route{{method: "GET", path: "/a", sequence: x.planned}}, func(r *rig) {
+			got, start := "", time.Now()
+			for range 3 {
+				a := r.send("GET", "/a", "")
+				got += fmt.Sprintf("%d at %v, ", a.status, time.Since(start))
+			}
+			if got != x.want {
+				t.Errorf("%v: %s, want %s", x.planned, got, x.want)
+			}
+		})
+	}
+}
+
+// Nobody is told of an attempt within its quota whose client has left: that is no failure of the harness.
+func TestWorkWithinQuotaOfAClientThatLeft(t *testing.T) {
+	cfg := Config{Seed: 7, Capacity: &scenarios.Capacity{Workers: 1, Service: 100 * ms}}
+	bubble(t, cfg, []route{{path: "/a", sequence: []string{"rate_limit quota=1 window=1s"}}}, func(r *rig) {
+		r.client.Timeout = 50 * ms
+		if a := r.send("POST", "/a", "{}"); a.err == nil {
+			t.Errorf("answered with %d", a.status)
+		}
+		time.Sleep(time.Second)
+		h := r.history()
+		one := h.Calls[0].Attempts[0]
+		if len(h.Findings) != 0 || len(h.Effects) != 1 || one.Work == nil || !one.Work.Wasted || one.Ended != 50*ms {
+			t.Errorf("findings %v, effects %v, %+v", h.Findings, h.Effects, one)
+		}
+	})
+}

@@ -11,12 +11,13 @@ import (
 	"github.com/retrychaos/retrychaos/scenarios"
 )
 
-// queueUp waits until a worker takes the attempt. It returns nil where there is nothing to be worked on: the server
-// has no capacity, a planned fault strikes before any work, or the attempt is turned away, which fault then says.
+// worthy reports whether there is anything to be worked on: no planned fault strikes before any work.
+func (h *handling) worthy() bool {
+	return h.fault.IsOK() || h.within || h.fault.Phase != faults.BeforeCommit && !h.fault.BeforeBody()
+}
+
+// queueUp waits until a worker takes the attempt. It returns nil where it is turned away, which fault then says.
 func (s *Server) queueUp(c *call, a *history.Attempt, r *http.Request, fault *faults.Fault) *ticket {
-	if s.station == nil || !fault.IsOK() && fault.Phase == faults.BeforeCommit {
-		return nil
-	}
 	t := &ticket{ctx: r.Context(), work: &history.Work{}, service: s.station.draw(c.rec.ID, a.N)}
 	s.mu.Lock()
 	a.Work = t.work
@@ -33,22 +34,20 @@ func (s *Server) queueUp(c *call, a *history.Attempt, r *http.Request, fault *fa
 	return t
 }
 
-// worked waits until the worker is done with t. It reports whether the client has left by then and nothing else
-// is planned for the attempt; an attempt that was lost, and whose client is still there, meets a reset.
-func (s *Server) worked(a *history.Attempt, t *ticket, fault *faults.Fault) (left bool) {
-	if t == nil {
-		return false
-	}
-	stop := context.AfterFunc(t.ctx, func() { s.over(a) })
+// worked waits until the worker is done with the ticket. It reports whether the client has left by then and nothing
+// else is planned for the attempt; an attempt that was lost, and whose client is still there, meets a reset.
+func (h *handling) worked() (left bool) {
+	t := h.ticket
+	stop := context.AfterFunc(t.ctx, h.over)
 	defer stop()
 	<-t.done
 	switch gone := t.ctx.Err() != nil; {
 	case t.lost == "":
-		return gone && fault.IsOK()
+		return gone && (h.fault.IsOK() || h.within)
 	case gone:
 		return true
 	}
-	s.turnAway(a, reset, fault)
+	h.server.turnAway(h.attempt, reset, &h.fault)
 	return false
 }
 
@@ -77,7 +76,7 @@ type strike struct {
 	text, category string
 }
 
-// claim claims a fault for the attempt that a server without capacity to spare turns away, as journal does for a
+// turnAway claims a fault for the attempt that a server without capacity to spare turns away, as journal does for a
 // planned one. The text is one of this package's own.
 func (s *Server) turnAway(a *history.Attempt, text string, fault *faults.Fault) {
 	s.mu.Lock()

@@ -72,8 +72,8 @@ type Call struct {
 	ID     string
 	Method string
 	URL    string
-	Header http.Header
-	Body   []byte // nil: none
+	Header http.Header // calls of a group share it: it is not to be written to
+	Body   []byte      // nil: none
 	// Key is an idempotency key made for this call, for clients that do not make their own; "" where the
 	// application wants none.
 	Key string

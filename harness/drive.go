@@ -34,6 +34,8 @@ type drive struct {
 	seed     uint64
 	env      environment
 
+	attemptCap int // attempts per call; 0: the server's default
+
 	// What follows is read by history, which may be asked while a stuck run still goes on.
 	mu       sync.Mutex
 	srv      *server.Server
@@ -71,7 +73,8 @@ func (d *drive) run(net *world.Network) {
 	rec := newRecorder(start)
 	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start,
 		Keys: d.scenario.Server.Keys, Profile: d.scenario.Server.Profile, Expiry: d.scenario.Server.Expiry,
-		Token: d.scenario.Server.Token, Protocol: d.scenario.Server.Protocol})
+		Token: d.scenario.Server.Token, Protocol: d.scenario.Server.Protocol, AttemptCap: d.attemptCap,
+		Capacity: d.scenario.Server.Capacity, Incidents: d.scenario.Server.Incidents})
 	jobs := d.expand(rec, srv)
 	d.mu.Lock()
 	d.srv, d.rec, d.start = srv, rec, start
@@ -92,8 +95,8 @@ func (d *drive) run(net *world.Network) {
 
 	fleet := &fleet{client: d.client, dial: dial, rec: rec, baseURL: dial.baseURL(d.client.Declared.Process), seed: d.seed,
 		finding: func(kind, text string) { d.finding(kind, "%s", text) },
-		warm:    d.scenario.Connection == faults.Reused,
-		tokens:  d.scenario.Server.Token != scenarios.TokenNone, protocol: d.scenario.Server.Protocol}
+		warm:    d.scenario.Connection == faults.Reused, protocol: d.scenario.Server.Protocol,
+		tokens: d.scenario.Server.Token != scenarios.TokenNone, lean: lean(d.scenario)}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -210,6 +213,7 @@ func (d *drive) history() *history.History {
 		return h
 	}
 	d.srv.Record(h)
+	h.Triggers = triggers(d.scenario)
 	open := d.rec.merge(h)
 	if h.Leaks.Known {
 		h.Leaks.Bodies = open
@@ -226,6 +230,7 @@ type fleet struct {
 	seed    uint64
 	finding func(kind, text string)
 	warm    bool
+	lean    bool
 	tokens  bool
 	// protocol of the scenario's server, which the base transport speaks as well
 	protocol string
@@ -261,6 +266,10 @@ func (f *fleet) instance() (Caller, error) {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
+	}
+	if f.lean {
+		base.MaxIdleConnsPerHost = -1
+		base.ReadBufferSize, base.WriteBufferSize = leanBuffer, leanBuffer
 	}
 	if f.protocol == faults.HTTP2 {
 		base.Protocols = new(http.Protocols)

@@ -3,8 +3,10 @@ package harness
 import (
 	"cmp"
 	"context"
+	"math"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -59,6 +61,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 	var jobs []*job
 	skew := rand.New(rand.NewPCG(d.seed, 1))
 	keys := rand.New(rand.NewPCG(d.seed, 2))
+	gaps := rand.New(rand.NewPCG(d.seed, 3))
 	for _, g := range d.scenario.Calls {
 		sequence := g.Faults
 		if sequence == nil {
@@ -70,21 +73,32 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 		for _, f := range planned {
 			texts = append(texts, f.String())
 		}
+		offset := g.Start
 		payload := g.Payload()
-		for i := range g.Count {
+		fields := header(g) // shared by the calls, of which a herd has many: nobody writes to it
+		if d.scenario.Server.Token != scenarios.TokenNone {
+			fields.Set("Authorization", "Bearer "+server.StaleToken)
+		}
+		kept := lasting(fields)
+		if d.client.Declared.Process {
+			kept = nil // a command line has no placeholder for header fields
+		}
+		for range g.Count {
 			id := "c" + strconv.Itoa(len(jobs)+1)
 			path := strings.ReplaceAll(g.Path, "{call}", id)
-			j := &job{id: id, group: g, dial: server.Dial{Path: path, Method: g.Method}, offset: g.Start + time.Duration(i)*g.Every, call: Call{
-				ID: id, Method: g.Method, URL: path, Header: header(g), KeyHonoured: g.Key && !g.KeyUntrusted,
+			j := &job{id: id, group: g, dial: server.Dial{Path: path, Method: g.Method}, offset: offset, call: Call{
+				ID: id, Method: g.Method, URL: path, Header: fields, KeyHonoured: g.Key && !g.KeyUntrusted,
 				KeyText: strings.ReplaceAll(g.KeyText, "{call}", id), Idempotent: g.Idempotent,
 			}}
+			if g.Arrivals == scenarios.Poisson {
+				offset += time.Duration(gaps.ExpFloat64() * float64(g.Every))
+			} else {
+				offset += g.Every
+			}
 			if !g.SameInstant {
 				j.offset += time.Duration(skew.Int64N(int64(maxSkew)))
 			}
 			j.call.Body = payload
-			if d.scenario.Server.Token != scenarios.TokenNone {
-				j.call.Header.Set("Authorization", "Bearer "+server.StaleToken)
-			}
 			if g.Key {
 				j.call.Key = wireKey(cmp.Or(j.call.KeyText, uuid(keys)), d.scenario.Server.Profile)
 			}
@@ -101,11 +115,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 				call.BodyHash = server.Hash(j.call.Body)
 			}
 			rec.add(id, path)
-			reg := server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: lasting(j.call.Header), Capped: j.abort}
-			if d.client.Declared.Process {
-				reg.Header = nil // a command line has no placeholder for header fields
-			}
-			srv.Register(reg)
+			srv.Register(server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: kept, Capped: j.abort})
 			jobs = append(jobs, j)
 		}
 	}
@@ -170,6 +180,19 @@ func mix(seed, n uint64) uint64 {
 	return z ^ z>>31
 }
 
+// triggers lists what makes the scenario's server fail or slow for a time: its incidents and the storms of faults.
+func triggers(s scenarios.Scenario) []history.Trigger {
+	var list []history.Trigger
+	for _, i := range s.Server.Incidents {
+		list = append(list, history.Trigger{From: i.At, To: i.End(), What: string(i.Do)})
+	}
+	for _, st := range s.Storms {
+		list = append(list, history.Trigger{From: st.From, To: st.To, What: st.Fault.String()})
+	}
+	slices.SortStableFunc(list, func(a, b history.Trigger) int { return cmp.Compare(a.From, b.From) })
+	return list
+}
+
 // longest returns when the last call of the scenario is over if every call ends by its deadline.
 func longest(s scenarios.Scenario) time.Duration {
 	ends := map[string]time.Duration{}
@@ -184,6 +207,10 @@ func longest(s scenarios.Scenario) time.Duration {
 				deadline = min(deadline, g.CancelAfter)
 			}
 			end := ends[g.After] + g.Start + time.Duration(g.Count-1)*g.Every + deadline
+			if g.Arrivals == scenarios.Poisson {
+				// Ten standard deviations of the sum of Count exponential gaps.
+				end += time.Duration(10 * math.Sqrt(float64(g.Count)) * float64(g.Every))
+			}
 			ends[g.Name] = end
 			last = max(last, end)
 		}

@@ -43,6 +43,8 @@ type Runner struct {
 	Checks []check.Check
 	// RealCap bounds the real time of one scenario; default 60s.
 	RealCap time.Duration
+	// AttemptCap bounds the attempts of one call; default server.DefaultAttemptCap.
+	AttemptCap int
 }
 
 // Run runs each scenario as a subtest of t, in the virtual world, and fails those with findings. It
@@ -120,8 +122,14 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 		res.Status, res.Reason = check.Skipped, why
 		return res
 	}
+	if why := tooLarge(s, available()); why != "" {
+		res.Status, res.Reason = check.Unknown, why
+		return res
+	}
+	defer paced(s, r.World)()
 	began := time.Now()
 	d := newDrive(client, s, r.Seed)
+	d.attemptCap = r.AttemptCap
 	switch {
 	case r.World == world.Loopback:
 		d.loopback(r.RealCap)

@@ -67,11 +67,11 @@ func TestApplicationsKeyForm(t *testing.T) {
 
 // TestExpiryIsRecorded: the history says how long keys were kept, so that a stored one can be judged.
 func TestExpiryIsRecorded(t *testing.T) {
-	for server, want := range map[scenarios.Server]string{
-		{}:                                       "0s",
-		{Profile: scenarios.IETF}:                "24h0m0s",
-		{Profile: scenarios.Stripe, Expiry: 5e9}: "5s",
-		{Profile: scenarios.Plain, Expiry: 7e9}:  "7s",
+	for want, server := range map[string]scenarios.Server{
+		"0s":      {},
+		"24h0m0s": {Profile: scenarios.IETF},
+		"5s":      {Profile: scenarios.Stripe, Expiry: 5e9},
+		"7s":      {Profile: scenarios.Plain, Expiry: 7e9},
 	} {
 		s := scenario(t, scenarios.Group{Key: true}, "ok")
 		s.Server = server

@@ -38,12 +38,31 @@ type fileScenario struct {
 }
 
 type fileServer struct {
-	Keys     keyMode    `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
-	Profile  keyProfile `yaml:"profile,omitempty" doc:"by which book it keeps keys: plain (any text), ietf (the header draft) or stripe; plain unless said"`
-	Expiry   duration   `yaml:"expiry,omitempty" doc:"how long it keeps a key, from its first request on; 24h unless said, and with plain for ever"`
-	TLS      bool       `yaml:"tls,omitempty" doc:"it speaks HTTPS, with a certificate that is made for the run and that clients are told to trust"`
-	Token    tokenMode  `yaml:"token,omitempty" doc:"calls start with a token that has expired, and a new one is good (expired), refused as well (revoked) or not to be had (locked)"`
-	Protocol protocol   `yaml:"protocol,omitempty" doc:"what the server speaks: http/1.1 unless said; h2 is HTTP/2 with prior knowledge"`
+	Keys      keyMode       `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
+	Profile   keyProfile    `yaml:"profile,omitempty" doc:"by which book it keeps keys: plain (any text), ietf (the header draft) or stripe; plain unless said"`
+	Expiry    duration      `yaml:"expiry,omitempty" doc:"how long it keeps a key, from its first request on; 24h unless said, and with plain for ever"`
+	Protocol  protocol      `yaml:"protocol,omitempty" doc:"what the server speaks: http/1.1 unless said; h2 is HTTP/2 with prior knowledge"`
+	TLS       bool          `yaml:"tls,omitempty" doc:"it speaks HTTPS, with a certificate that is made for the run and that clients are told to trust"`
+	Token     tokenMode     `yaml:"token,omitempty" doc:"calls start with a token that has expired, and a new one is good (expired), refused as well (revoked) or not to be had (locked)"`
+	Capacity  *fileCapacity `yaml:"capacity,omitempty" doc:"how fast it works; left out: it answers at once"`
+	Incidents []incident    `yaml:"incidents,omitempty" doc:"what happens to a server that has a capacity"`
+}
+
+type fileCapacity struct {
+	Workers      whole        `yaml:"workers" doc:"attempts that are worked on at once"`
+	Service      duration     `yaml:"service" doc:"mean time that a worker is busy with one attempt"`
+	Distribution distribution `yaml:"distribution,omitempty" doc:"of the service times; fixed unless said"`
+	Queue        whole        `yaml:"queue,omitempty" doc:"attempts that can wait; none unless said"`
+	Full         overflow     `yaml:"full,omitempty" doc:"what an attempt meets when the queue is full: 503 unless said; 429 has a computed Retry-After, refuse resets, drop is silent"`
+	Abandon      bool         `yaml:"abandon,omitempty" doc:"an attempt whose client left while it waited is not begun"`
+}
+
+type incident struct {
+	At     duration `yaml:"at,omitempty" doc:"from the start of the run"`
+	For    duration `yaml:"for,omitempty" doc:"how long it lasts"`
+	Do     trigger  `yaml:"do" doc:"stall: no work is done; slow: it takes factor times as long; refuse: attempts are reset; burst: count attempts of others; restart: all is lost, refused, and then slow until the cache is warm"`
+	Factor float64  `yaml:"factor,omitempty" doc:"of slow and restart: how many times as long the work takes"`
+	Count  whole    `yaml:"count,omitempty" doc:"of a burst: attempts; of a restart: attempts after which the cache is warm"`
 }
 
 // fileCall is one group of calls.
@@ -64,6 +83,7 @@ type fileCall struct {
 	CancelAfter  duration `yaml:"cancel_after,omitempty" doc:"the application cancels so long after the call's start"`
 	Start        duration `yaml:"start,omitempty" doc:"of the first call, from the start of the run or the end of the group in after"`
 	Every        duration `yaml:"every,omitempty" doc:"between the starts of the group's calls"`
+	Arrivals     arrival  `yaml:"arrivals,omitempty" doc:"even unless said; poisson: seeded, with every as the mean distance"`
 	After        string   `yaml:"after,omitempty" doc:"name of a group: start when its calls are over"`
 	Fleet        bool     `yaml:"fleet,omitempty" doc:"every call has a client instance, and connections, of its own"`
 	SameInstant  bool     `yaml:"same_instant,omitempty" doc:"all calls start in the same nanosecond"`
@@ -93,23 +113,28 @@ type expect struct {
 
 // Scalars with a form of their own.
 type (
-	ruleID     string
-	world      string
-	connState  string
-	keyMode    string
-	tokenMode  string
-	keyProfile string
-	protocol   string
-	method     string
-	trait      string
-	count      int
-	size       int
-	status     int
-	duration   time.Duration
-	deadline   time.Duration
-	header     http.Header
-	fault      faults.Fault
-	span       struct{ min, max *int }
+	ruleID       string
+	world        string
+	connState    string
+	keyMode      string
+	tokenMode    string
+	keyProfile   string
+	protocol     string
+	method       string
+	trait        string
+	count        int
+	size         int
+	status       int
+	duration     time.Duration
+	deadline     time.Duration
+	header       http.Header
+	fault        faults.Fault
+	span         struct{ min, max *int }
+	distribution string
+	whole        int
+	arrival      string
+	overflow     string
+	trigger      string
 )
 
 // An axis of a matrix is read by expand; the type is here for the schema.
@@ -119,9 +144,7 @@ type fileMatrix map[string]any
 func (f *fileScenario) scenario(family string) Scenario {
 	s := Scenario{
 		Name: family + "/" + f.Name, Summary: f.Summary, Rule: string(f.Rule), Source: f.Source,
-		Labels: f.Labels, Why: f.Why, Server: Server{
-			Keys: KeyMode(f.Server.Keys), Profile: Profile(f.Server.Profile), Expiry: time.Duration(f.Server.Expiry),
-			TLS: f.Server.TLS, Token: TokenMode(f.Server.Token), Protocol: string(f.Server.Protocol)},
+		Labels: f.Labels, Why: f.Why, Server: f.Server.server(),
 		Faults: plain(f.Faults), Connection: faults.ConnState(f.Connection), Settle: time.Duration(f.Settle),
 		Expect: Expect{
 			OK: f.Expect.OK, MinAttempts: f.Expect.Attempts.min, MaxAttempts: f.Expect.Attempts.max,
@@ -145,13 +168,30 @@ func (f *fileScenario) scenario(family string) Scenario {
 			KeyUntrusted: c.KeyUntrusted, KeyText: c.KeyText, Idempotent: c.Idempotent, Body: c.Body,
 			BodySize: int(c.BodySize), Header: http.Header(c.Header),
 			Deadline: time.Duration(c.Deadline), CancelAfter: time.Duration(c.CancelAfter),
-			Start: time.Duration(c.Start), Every: time.Duration(c.Every), After: c.After, Fleet: c.Fleet,
+			Start: time.Duration(c.Start), Every: time.Duration(c.Every), Arrivals: Arrivals(c.Arrivals), After: c.After, Fleet: c.Fleet,
 			SameInstant: c.SameInstant, Faults: plain(c.Faults),
 		}
 		if c.Count != nil {
 			g.Count = int(*c.Count)
 		}
 		s.Calls = append(s.Calls, g)
+	}
+	return s
+}
+
+func (f *fileServer) server() Server {
+	s := Server{
+		Keys: KeyMode(f.Keys), Profile: Profile(f.Profile), Expiry: time.Duration(f.Expiry),
+		Protocol: string(f.Protocol), TLS: f.TLS, Token: TokenMode(f.Token)}
+	if c := f.Capacity; c != nil {
+		s.Capacity = &Capacity{
+			Workers: int(c.Workers), Service: time.Duration(c.Service), Distribution: Distribution(c.Distribution),
+			Queue: int(c.Queue), Full: Overflow(c.Full), Abandon: c.Abandon,
+		}
+	}
+	for _, i := range f.Incidents {
+		s.Incidents = append(s.Incidents, Incident{
+			At: time.Duration(i.At), For: time.Duration(i.For), Do: Trigger(i.Do), Factor: i.Factor, Count: int(i.Count)})
 	}
 	return s
 }

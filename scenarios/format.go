@@ -58,6 +58,19 @@ func formOf(s Scenario, name string) fileScenario {
 	}
 	f.Server.Expiry = duration(s.Server.Expiry)
 	f.Server.TLS = s.Server.TLS
+	if c := s.Server.Capacity; c != nil {
+		f.Server.Capacity = &fileCapacity{Workers: whole(c.Workers), Service: duration(c.Service), Queue: whole(c.Queue), Abandon: c.Abandon}
+		if c.Distribution != Fixed {
+			f.Server.Capacity.Distribution = distribution(c.Distribution)
+		}
+		if c.Full != Full503 {
+			f.Server.Capacity.Full = overflow(c.Full)
+		}
+	}
+	for _, i := range s.Server.Incidents {
+		f.Server.Incidents = append(f.Server.Incidents,
+			incident{duration(i.At), duration(i.For), trigger(i.Do), i.Factor, whole(i.Count)})
+	}
 	for _, w := range s.Worlds {
 		f.Worlds = append(f.Worlds, world(w))
 	}
@@ -83,6 +96,9 @@ func formOf(s Scenario, name string) fileScenario {
 		}
 		if g.Path != DefaultPath {
 			c.Path = g.Path
+		}
+		if g.Arrivals != Even {
+			c.Arrivals = arrival(g.Arrivals)
 		}
 		if g.Count != 1 {
 			n := count(g.Count)
@@ -134,6 +150,8 @@ func encode(v reflect.Value, short bool) *yaml.Node {
 		return plainNode("!!bool", strconv.FormatBool(x))
 	case float64:
 		return plainNode("!!float", strconv.FormatFloat(x, 'g', -1, 64))
+	case whole:
+		return plainNode("!!int", strconv.Itoa(int(x)))
 	case count:
 		return plainNode("!!int", strconv.Itoa(int(x)))
 	case size:

@@ -22,7 +22,7 @@ func TestReadmeIsTrue(t *testing.T) {
 	if len(list) != 4 || list[0].Name != "payments/lost-answer-honour-fresh" || *list[0].Expect.MaxEffects != 1 {
 		t.Errorf("the example is not what the guide says: %d scenarios, %+v", len(list), list[0])
 	}
-	for _, v := range []any{fileDoc{}, fileScenario{}, fileCall{}} {
+	for _, v := range []any{fileDoc{}, fileScenario{}, fileCall{}, fileServer{}, fileCapacity{}, incident{}} {
 		for _, name := range fieldNames(reflect.TypeOf(v)) {
 			if !strings.Contains(string(text), "`"+name) {
 				t.Errorf("the guide does not name the field %s", name)

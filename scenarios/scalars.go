@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -81,6 +82,32 @@ func (m *method) decode(d *decoder, n *yaml.Node, path string) {
 		return
 	}
 	*m = method(text)
+}
+
+func (x *distribution) decode(d *decoder, n *yaml.Node, path string) {
+	*x = distribution(d.word(n, path, "distribution", distributions()))
+}
+
+func (x *trigger) decode(d *decoder, n *yaml.Node, path string) {
+	*x = trigger(d.word(n, path, "trigger", triggers()))
+}
+
+func (x *arrival) decode(d *decoder, n *yaml.Node, path string) {
+	*x = arrival(d.word(n, path, "kind of arrivals", arrivals()))
+}
+
+// An overflow may be a bare number, as a fault may.
+func (x *overflow) decode(d *decoder, n *yaml.Node, path string) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!int" && slices.Contains(overflows(), n.Value) {
+		*x = overflow(n.Value)
+		return
+	}
+	*x = overflow(d.word(n, path, "overflow", overflows()))
+}
+
+func (x *whole) decode(d *decoder, n *yaml.Node, path string) {
+	i, _ := d.integer(n, path)
+	*x = whole(i)
 }
 
 // integer decodes a whole number in decimal.

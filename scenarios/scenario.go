@@ -113,6 +113,7 @@ type Group struct {
 	CancelAfter time.Duration // the application cancels so long after the call's start; 0: never
 	Start       time.Duration // from the start of the run
 	Every       time.Duration // distance between the starts of the group's calls
+	Arrivals    Arrivals      // how the starts follow each other; default even
 	After       string        // starts when the calls of that group are over (then Start counts from there)
 	Fleet       bool          // every call has a client instance, and connections, of its own
 	SameInstant bool          // no start skew at all: all start in the same nanosecond
@@ -131,6 +132,9 @@ type Server struct {
 	TLS      bool // speaks HTTPS, with a certificate made for the run, which clients are told to trust
 	Token    TokenMode
 	Protocol string // faults.HTTP1 (the default) or faults.HTTP2, without TLS and by prior knowledge
+	// Capacity bounds how fast it works; nil: it answers at once.
+	Capacity  *Capacity
+	Incidents []Incident // what happens to a server that has a Capacity
 }
 
 // Expect is what the author expects of any good client, beyond the checks. Nil means no expectation.

@@ -107,6 +107,16 @@ func scalarSchema(t reflect.Type) *jsonschema.Schema {
 		return word(Methods())
 	case reflect.TypeFor[trait]():
 		return word(Traits())
+	case reflect.TypeFor[distribution]():
+		return word(distributions())
+	case reflect.TypeFor[trigger]():
+		return word(triggers())
+	case reflect.TypeFor[arrival]():
+		return word(arrivals())
+	case reflect.TypeFor[overflow]():
+		return either(word(overflows()), &jsonschema.Schema{Type: "integer", Enum: []any{429, 503}})
+	case reflect.TypeFor[whole]():
+		return number("0", "1000000")
 	case reflect.TypeFor[count]():
 		return number("1", "100000")
 	case reflect.TypeFor[status]():

@@ -70,6 +70,7 @@ func complete(s Scenario) (Scenario, []Issue) {
 		return s, v.issues
 	}
 	v.head(&s)
+	v.capacity(&s)
 	v.calls(&s)
 	v.schedule(&s)
 	v.expect(&s)
@@ -86,6 +87,7 @@ func (v *validator) tooMuch(s *Scenario) {
 			v.add(path, "there are %d entries, and %d at most make sense here", n, most)
 		}
 	}
+	most("server.incidents", len(s.Server.Incidents), maxIncidents)
 	most("labels", len(s.Labels), 50)
 	most("worlds", len(s.Worlds), 10)
 	most("calls", len(s.Calls), 500)
@@ -105,6 +107,17 @@ func withDefaults(s Scenario) Scenario {
 	s.Summary, s.Source, s.Why = line(s.Summary), line(s.Source), line(s.Why)
 	if s.Server.Keys == "" {
 		s.Server.Keys = Honour
+	}
+	s.Server.Incidents = own(s.Server.Incidents)
+	if s.Server.Capacity != nil {
+		c := *s.Server.Capacity
+		if c.Distribution == "" {
+			c.Distribution = Fixed
+		}
+		if c.Full == "" {
+			c.Full = Full503
+		}
+		s.Server.Capacity = &c
 	}
 	if s.Server.Protocol == "" {
 		s.Server.Protocol = faults.HTTP1
@@ -134,6 +147,9 @@ func withDefaults(s Scenario) Scenario {
 		}
 		if g.Count == 0 {
 			g.Count = 1
+		}
+		if g.Arrivals == "" {
+			g.Arrivals = Even
 		}
 		if g.Deadline == 0 {
 			g.Deadline = DefaultDeadline
@@ -319,6 +335,10 @@ func (v *validator) times(g *Group, p string) {
 	v.duration(p+"cancel_after", g.CancelAfter, maxSpan)
 	v.duration(p+"start", g.Start, maxSpan)
 	v.duration(p+"every", g.Every, maxSpan)
+	v.oneOf(p+"arrivals", "kind of arrivals", string(g.Arrivals), arrivals())
+	if g.Arrivals == Poisson && g.Every == 0 {
+		v.add(p+"arrivals", "poisson needs the mean distance between two calls: say every as well")
+	}
 	if g.Every > 0 && g.Every <= maxSpan && g.Count > 1 && g.Every > (maxSpan-min(g.Start, maxSpan))/time.Duration(g.Count-1) {
 		v.add(p+"every", "with %d calls %s apart the last would start after more than %s", g.Count, durationText(g.Every), durationText(maxSpan))
 	}

@@ -183,6 +183,9 @@ func endless(s *Scenario, g *Group) string {
 			return fmt.Sprintf("%q blocks until the client goes", clip(st.Fault.String()))
 		}
 	}
+	if c := s.Server.Capacity; c != nil && c.Full == FullDrop {
+		return "a server with a full queue drops attempts silently"
+	}
 	if s.Draw == nil || !s.Draw.Meets(g.Path) || s.Draw.P == 0 {
 		return ""
 	}

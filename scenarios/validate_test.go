@@ -48,6 +48,12 @@ func TestValidateLiteral(t *testing.T) {
 	}
 }
 
+var one = Capacity{Workers: 1, Service: time.Second}
+
+func capacity(c Capacity, list ...Incident) func(*Scenario) {
+	return func(s *Scenario) { s.Server.Capacity, s.Server.Incidents = &c, list }
+}
+
 func TestValidateRefusesLiterals(t *testing.T) {
 	for _, c := range []struct {
 		change func(s *Scenario)
@@ -87,6 +93,29 @@ func TestValidateRefusesLiterals(t *testing.T) {
 		{func(s *Scenario) { s.Settle = 2 * time.Hour }, "settle: 2h is more than 1h"},
 		{func(s *Scenario) { s.Calls[0].Deadline, s.Faults[0] = NoDeadline, faults.Fault{Name: "hang"} }, "the call can never finish"},
 		{func(s *Scenario) { s.Calls[0].Count, s.Calls[0].Every = 1000, time.Hour }, "the last would start after more than 24h"},
+		{func(s *Scenario) { s.Server.Incidents = []Incident{{For: 1, Do: Stall}} }, "server.incidents: incidents happen to a server that has a capacity"},
+		{capacity(Capacity{Service: time.Second}), "server.capacity.workers: 0 workers do no work"},
+		{capacity(Capacity{Workers: 1e6, Service: time.Second}), "1000000 workers are more than 100000"},
+		{func(s *Scenario) { capacity(one)(s); s.Server.Protocol = faults.HTTP2 }, "server.capacity: a server with a capacity speaks http/1.1"},
+		{capacity(Capacity{Workers: 1}), "server.capacity.service: there is no service time"},
+		{capacity(Capacity{Workers: 1, Service: -1}), "server.capacity.service: the duration -1ns is negative"},
+		{capacity(Capacity{Workers: 1, Service: 1, Queue: -1}), "server.capacity.queue: a queue of -1"},
+		{capacity(Capacity{Workers: 1, Service: 1, Distribution: "exponental"}), `unknown distribution "exponental"; want fixed, exponential or lognormal; did you mean "exponential"?`},
+		{capacity(Capacity{Workers: 1, Service: 1, Full: "drpo"}), `server.capacity.full: unknown overflow "drpo"; want 503, 429, refuse or drop; did you mean "drop"?`},
+		{capacity(one, Incident{For: 1, Do: "stal"}), `server.incidents[0].do: unknown trigger "stal"; want stall, slow, refuse, burst or restart; did you mean "stall"?`},
+		{capacity(one, Incident{Do: Stall}), "server.incidents[0].for: stall for no time is nothing"},
+		{capacity(one, Incident{For: 1, Do: Slow, Factor: 1}), "server.incidents[0].factor: a factor of 1"},
+		{capacity(one, Incident{For: 1, Do: Stall, Factor: 2}), "server.incidents[0].factor: stall has no factor"},
+		{capacity(one, Incident{Do: Burst}), "server.incidents[0].count: a burst of 0 attempts"},
+		{capacity(one, Incident{For: 1, Do: Restart, Factor: 2}), "server.incidents[0].count: a cache that is warm after 0 attempts"},
+		{capacity(one, Incident{For: 1, Do: Refuse, Count: 2}), "server.incidents[0].count: refuse has no count"},
+		{capacity(one, Incident{For: 2 * time.Second, Do: Stall}, Incident{At: time.Second, For: 1, Do: Stall}), "server.incidents[1].at: this stall overlaps that of server.incidents[0]"},
+		{func(s *Scenario) { s.Calls[0].Arrivals = "poison" }, `unknown kind of arrivals "poison"; want even or poisson; did you mean "poisson"?`},
+		{func(s *Scenario) { s.Calls[0].Arrivals = Poisson }, "calls[0].arrivals: poisson needs the mean distance"},
+		{func(s *Scenario) {
+			capacity(Capacity{Workers: 1, Service: 1, Full: FullDrop})(s)
+			s.Calls[0].Deadline = NoDeadline
+		}, "the call can never finish: it has neither deadline nor cancel_after, and a server with a full queue drops"},
 	} {
 		s := literal()
 		c.change(&s)
@@ -136,6 +165,16 @@ func TestFormatSaysAllThatALiteralSays(t *testing.T) {
 		if rapid.Bool().Draw(t, "storm") {
 			s.Storms = []faults.Storm{{From: times.Draw(t, "from"), To: time.Hour, Fault: faults.Fault{Name: "connection_reset"}}}
 		}
+		if rapid.Bool().Draw(t, "capacity") {
+			s.Server.Capacity = &Capacity{
+				Workers: rapid.IntRange(1, 9).Draw(t, "workers"), Service: time.Second + times.Draw(t, "service"),
+				Queue: rapid.IntRange(0, 9).Draw(t, "queue"), Abandon: rapid.Bool().Draw(t, "abandon"),
+				Distribution: rapid.SampledFrom([]Distribution{"", Fixed, Exponential, LogNormal}).Draw(t, "distribution"),
+				Full:         rapid.SampledFrom([]Overflow{"", Full503, Full429, FullRefuse, FullDrop}).Draw(t, "full"),
+			}
+			s.Server.Incidents = rapid.SampledFrom([][]Incident{nil, {{At: time.Second, For: time.Second, Do: Stall}},
+				{{For: 1, Do: Slow, Factor: 1.5}, {Do: Burst, Count: 7}, {At: time.Minute, For: 5, Do: Restart, Factor: 3, Count: 2}}}).Draw(t, "incidents")
+		}
 		if rapid.Bool().Draw(t, "draw") {
 			s.Draw = &faults.Draw{P: rapid.Float64Range(1e-9, 1).Draw(t, "p"), Faults: []faults.Fault{{Name: "status", Status: 503}}}
 		}
@@ -146,6 +185,9 @@ func TestFormatSaysAllThatALiteralSays(t *testing.T) {
 				Deadline: time.Hour + times.Draw(t, "deadline"), CancelAfter: times.Draw(t, "cancel"),
 				Header: rapid.SampledFrom([]http.Header{nil, {}, {"X-A": {"b", ""}}, {"X-N": {"null"}, "X-B": {}}}).Draw(t, "header"),
 				Faults: parse(t, sequence.Draw(t, "own")),
+			}
+			if rapid.Bool().Draw(t, "poisson") {
+				g.Every, g.Arrivals = time.Second+times.Draw(t, "every"), Poisson
 			}
 			if i > 0 && g.Key {
 				g.After, g.KeyText = "calls", "order \"7\"-{call}"

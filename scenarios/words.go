@@ -20,6 +20,7 @@ func RuleIDs() []string {
 		"error.last-real",
 		"key.stable",
 		"liveness.recovers",
+		"load.amplification",
 		"resources.released",
 		"timing.backoff-grows",
 		"timing.cancel",

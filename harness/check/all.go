@@ -17,6 +17,7 @@ func All() []Check {
 		timingCancel,
 		errorLastReal,
 		livenessRecovers,
+		loadAmplification,
 		resourcesReleased,
 	}
 }

@@ -19,12 +19,12 @@ var ids = []string{
 	"attempts.bounded", "attempts.permanent-once", "attempts.unsafe-not-repeated",
 	"key.stable", "body.intact",
 	"timing.retry-after", "timing.backoff-grows", "timing.spread", "timing.deadline", "timing.cancel",
-	"error.last-real", "liveness.recovers", "resources.released",
+	"error.last-real", "liveness.recovers", "load.amplification", "resources.released",
 }
 
 func TestAll(t *testing.T) {
 	var got []string
-	should := []string{"attempts.unsafe-not-repeated", "timing.retry-after", "timing.backoff-grows", "timing.spread", "error.last-real", "liveness.recovers"}
+	should := []string{"attempts.unsafe-not-repeated", "timing.retry-after", "timing.backoff-grows", "timing.spread", "error.last-real", "liveness.recovers", "load.amplification"}
 	for _, c := range All() {
 		got = append(got, c.ID)
 		if c.Holds == "" || strings.HasSuffix(c.Holds, ".") || c.Judge == nil {

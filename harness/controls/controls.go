@@ -46,7 +46,7 @@ func All() []Control {
 	var all []Control
 	for _, family := range [][]defect{
 		effectDefects(), attemptDefects(), requestDefects(), retryAfterDefects(), backoffDefects(),
-		spreadDefects(), endDefects(), reportDefects(), resourceDefects(),
+		spreadDefects(), loadDefects(), endDefects(), reportDefects(), resourceDefects(),
 	} {
 		for _, d := range family {
 			all = append(all, d.control())
@@ -67,9 +67,9 @@ func (c Control) Meets(s scenarios.Scenario) bool {
 // herdSize is how many clients of their own make a herd.
 const herdSize = 20
 
-// Herd reports whether s is about many clients that fail together.
+// Herd reports whether s is about many clients that fail together, or about the load of many calls.
 func Herd(s scenarios.Scenario) bool {
-	return slices.ContainsFunc(s.Calls, func(g scenarios.Group) bool { return g.Fleet && g.Count >= herdSize })
+	return s.Server.Capacity != nil || slices.ContainsFunc(s.Calls, func(g scenarios.Group) bool { return g.Fleet && g.Count >= herdSize })
 }
 
 // A Catch is what the checks made of a control over a number of scenarios.
@@ -120,7 +120,7 @@ func (d defect) control() Control {
 			Name:     "control/" + d.name,
 			Declared: p.declared,
 			New: func(env harness.Env) (harness.Caller, error) {
-				var c harness.Caller = &client{policy: p, transport: env.Transport, seed: env.Seed}
+				var c harness.Caller = &client{policy: p, transport: env.Transport, seed: env.Seed, tokens: p.budget}
 				if p.around != nil {
 					c = p.around(c)
 				}

@@ -60,6 +60,29 @@ func spreadDefects() []defect {
 			},
 		},
 		{
+			name:   "ten-shared-seeds",
+			breaks: "timing.spread",
+			doc:    "Draws its waits well, from a generator with one of ten seeds: a tenth of all instances goes together.",
+			shown:  waves,
+			wrong: func(p *policy) {
+				p.random = func(seed uint64, _ harness.Call) *rand.Rand { return rand.New(rand.NewPCG(seed%10, 42)) }
+			},
+		},
+		{
+			name:   "a-third-in-lock-step",
+			breaks: "timing.spread",
+			doc:    "Draws its waits well in most instances; three of ten have one seed in common.",
+			shown:  waves,
+			wrong: func(p *policy) {
+				p.random = func(seed uint64, call harness.Call) *rand.Rand {
+					if seed%10 < 3 {
+						return rand.New(rand.NewPCG(42, 42))
+					}
+					return seeded(seed, call)
+				}
+			},
+		},
+		{
 			name:   "seeds-from-the-clock",
 			breaks: "timing.spread",
 			doc: "Seeds its generator from the clock when the call starts. Calls that start in the same nanosecond " +

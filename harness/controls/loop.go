@@ -9,17 +9,39 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/retrychaos/retrychaos/harness"
 )
 
-// client is the loop. It keeps nothing between calls and is safe for concurrent use.
+// client is the loop. It keeps nothing between calls but its budget, and is safe for concurrent use.
 type client struct {
 	policy
 	transport http.RoundTripper
 	seed      uint64
+
+	mu     sync.Mutex
+	tokens float64 // of the budget
+}
+
+// spend takes a retry from the budget, where there is one.
+func (c *client) spend() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tokens < 1 {
+		return false
+	}
+	c.tokens--
+	return true
+}
+
+// earn gives back to the budget what a call that succeeds is worth.
+func (c *client) earn() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tokens = min(c.budget, c.tokens+0.1)
 }
 
 // Call tries the call until it succeeds, may not be repeated, or there is no attempt or time left.
@@ -32,6 +54,7 @@ func (c *client) Call(ctx context.Context, call harness.Call) harness.Outcome {
 	for n := 1; ; n++ {
 		code, f := c.attempt(ctx, call, n)
 		if f == nil {
+			c.earn()
 			return c.report(call, nil, harness.Outcome{OK: true, Status: code, Attempts: n})
 		}
 		sent = sent || f.sent
@@ -53,7 +76,7 @@ func (c *client) Call(ctx context.Context, call harness.Call) harness.Outcome {
 		}
 		own = c.backoff(random, n, own)
 		wait, ok := c.wait(own, f)
-		if !ok || !c.fits(ctx, wait) {
+		if !ok || !c.fits(ctx, wait) || !c.spend() {
 			return c.fail(call, n, sent, last, nil)
 		}
 		if err := c.sleep(ctx, wait); err != nil {

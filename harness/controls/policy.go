@@ -17,6 +17,7 @@ type policy struct {
 	declared history.Declared // what its author says of it; the loop does not look at it
 	attempts int              // per call, the first included
 	timeout  time.Duration    // of one attempt
+	budget   float64          // retries that an instance may make; a call that succeeds gives back a tenth of one
 
 	// prepare gives the request of attempt n its last touch.
 	prepare func(req *http.Request, n int)
@@ -61,6 +62,7 @@ func good() policy {
 		},
 		attempts: 4,
 		timeout:  2 * time.Second,
+		budget:   300,
 		prepare:  func(*http.Request, int) {},
 		decode:   harness.DecodeReply,
 		release:  drain,

@@ -33,6 +33,28 @@ type History struct {
 	AttemptCap int `json:"attempt_cap"`
 	// Refreshes is how often a token was asked for.
 	Refreshes int `json:"refreshes,omitempty"`
+	// Capacity is how fast the server worked; nil: it answered at once.
+	Capacity *Capacity `json:"capacity,omitempty"`
+	// Triggers are what made it fail or slow for a time, in the order of their beginnings.
+	Triggers []Trigger `json:"triggers,omitempty"`
+}
+
+// Capacity is what the server could do: Workers attempts at once, each for Service on average, and Queue
+// attempts waiting.
+type Capacity struct {
+	Workers int           `json:"workers"`
+	Service time.Duration `json:"service_ns"`
+	Queue   int           `json:"queue"`
+}
+
+// Rate is how many attempts the server could do a second.
+func (c Capacity) Rate() float64 { return float64(c.Workers) / c.Service.Seconds() }
+
+// A Trigger is a window of time in which the server was made to fail or to be slow.
+type Trigger struct {
+	From time.Duration `json:"from_ns"`
+	To   time.Duration `json:"to_ns"`
+	What string        `json:"what"`
 }
 
 // Declared is what the author of a client says of its policy. A zero field is not declared.
@@ -171,6 +193,20 @@ type Attempt struct {
 	RetryAfter []string `json:"retry_after,omitempty"` // field lines sent
 	// NotBefore is the earliest instant that a valid Retry-After allows; 0: none asked.
 	NotBefore time.Duration `json:"not_before_ns,omitempty"`
+	// Work is what a server with a capacity made of it.
+	Work *Work `json:"work,omitempty"`
+}
+
+// Work is an attempt's way through a server with a capacity.
+type Work struct {
+	Ahead int           `json:"ahead"`              // attempts that waited when it came
+	Began time.Duration `json:"began_ns,omitempty"` // instant at which a worker took it; 0: none did
+	Done  time.Duration `json:"done_ns,omitempty"`  // instant at which the worker was free again; 0: never
+	// Wasted: the client had gone when the work was done, so that it helped nobody.
+	Wasted bool `json:"wasted,omitempty"`
+	// Shed says why it was turned away or lost: full, refuse, restart, left (its client had left before it was
+	// begun) or closed (the world was); "" if it was not.
+	Shed string `json:"shed,omitempty"`
 }
 
 // A Trip is one use of the base transport: a client attempt, as far as the harness can see it.

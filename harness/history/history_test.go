@@ -31,14 +31,16 @@ func sample() *History {
 				{N: 2, At: 1 * s, Ended: 1 * s, Conn: 1, Reused: true, Peer: "p:1", Method: "POST", Key: "k", BodyBroken: true, BodyLen: 3,
 					HeaderDiff: []string{"Accept"}, Fault: "connection_reset@after_commit", FaultName: "connection_reset", Phase: "after_commit",
 					Category: "transport", Effect: 1, InFlight: true, Closed: true},
-				{N: 3, At: 4 * s, Ended: 5 * s, Conn: 2, Hidden: true, Method: "POST", Fault: "ok", Delivered: true, Status: 200, Replayed: true, Stored: true},
+				{N: 3, At: 4 * s, Ended: 5 * s, Conn: 2, Hidden: true, Method: "POST", Fault: "ok", Delivered: true, Status: 200, Replayed: true, Stored: true,
+					Work: &Work{Ahead: 2, Began: 4 * s, Done: 5 * s, Wasted: true, Shed: "full"}},
 			},
 			Trips: []Trip{{Started: 1, Ended: 2, Peers: []string{"p:1"}, Status: 429, Error: "e", BodyEOF: true, Closed: true}},
 		}},
 		Effects:  []Effect{{N: 1, At: 6 * s, Call: "c1", Attempt: 2, Method: "POST", Resource: "/charges/c1", Key: "k", Conn: 1, Value: "v", Late: true}},
 		Faults:   []Account{{Fault: "429", Planned: -1, Claimed: 1, Delivered: 1}},
 		Findings: []Finding{{Kind: FindingHarness, Text: "t", Call: "c1"}},
-		Leaks:    Leaks{Conns: 1, Bodies: 2, Goroutines: []string{"g"}, Known: true},
+		Capacity: &Capacity{Workers: 10, Service: s, Queue: 7}, Triggers: []Trigger{{From: s, To: 2 * s, What: "stall"}},
+		Leaks: Leaks{Conns: 1, Bodies: 2, Goroutines: []string{"g"}, Known: true},
 	}
 }
 

@@ -140,7 +140,7 @@ func TestEveryRuleHasItsSentence(t *testing.T) {
 	for _, m := range []types.GomegaMatcher{
 		HaveNoDuplicateEffects(), HaveNoPhantomEffects(), KeepAttemptsBounded(), AcceptPermanentAnswers(), RepeatOnlyWhatIsSafe(),
 		KeepKeysStable(), KeepBodiesIntact(), ObeyRetryAfter(), GrowItsWaits(), SpreadItsRetries(), MeetDeadlines(), StopWhenCancelled(),
-		TellTheLastRealFailure(), RecoverWhereSafe(), ReleaseResources(),
+		TellTheLastRealFailure(), RecoverWhereSafe(), LetTheServerRecover(), ReleaseResources(),
 	} {
 		h, ok := m.(*hold)
 		if !ok || h.misuse != nil {

@@ -47,5 +47,8 @@ func TellTheLastRealFailure() types.GomegaMatcher { return Hold("error.last-real
 // RecoverWhereSafe is liveness.recovers: calls recovered where a safe retry would have succeeded.
 func RecoverWhereSafe() types.GomegaMatcher { return Hold("liveness.recovers") }
 
+// LetTheServerRecover is load.amplification: retries did not keep an overloaded server down.
+func LetTheServerRecover() types.GomegaMatcher { return Hold("load.amplification") }
+
 // ReleaseResources is resources.released: nothing was left behind.
 func ReleaseResources() types.GomegaMatcher { return Hold("resources.released") }

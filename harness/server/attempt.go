@@ -77,6 +77,10 @@ func (s *Server) attempt(w http.ResponseWriter, stream faults.Stream, r *http.Re
 			h.over()
 			return
 		}
+		if h.ticket != nil && h.worked() {
+			h.left()
+			return
+		}
 	}
 	h.apply()
 }
@@ -88,7 +92,18 @@ type handling struct {
 	call     *call
 	writer   hijackWatch
 	exchange faults.Exchange
-	settle   func() // of admit; nil until then
+	settle   func()  // of admit; nil until then
+	ticket   *ticket // of an attempt that a worker has taken
+}
+
+// left ends an attempt whose client had left when the work on it was done: nobody is there to be told.
+func (h *handling) left() {
+	if h.ticket.lost == "" {
+		h.exchange.Commit()
+	}
+	h.settle()
+	h.over()
+	h.server.closed(h.attempt)
 }
 
 // receive takes the body of the request and decides what its good answer is.
@@ -96,6 +111,9 @@ func (h *handling) receive(from io.Reader) error {
 	body, err := readBody(from, h.exchange.R.ContentLength)
 	h.server.received(h.attempt, body, err)
 	if err == nil {
+		if h.server.station != nil && h.worthy() {
+			h.ticket = h.server.queueUp(h.call, h.attempt, h.exchange.R, &h.fault)
+		}
 		h.settle = h.server.admit(h.call, h.attempt, &h.exchange, body)
 	}
 	return err
@@ -164,7 +182,7 @@ func (s *Server) say(w http.ResponseWriter, stream faults.Stream, r *http.Reques
 	}, faults.Fault{})
 }
 
-func (h *handling) delivered() { h.server.delivered(h.attempt, h.fault) }
+func (h *handling) delivered() { h.server.delivered(h.attempt) }
 func (h *handling) over()      { h.server.over(h.attempt) }
 
 func (h *handling) answered(status int, retryAfter []string, notBefore time.Time) {
@@ -247,15 +265,15 @@ func (s *Server) unread(a *history.Attempt, n int) {
 	a.BodyLen, a.BodyUnread = n, true
 }
 
-func (s *Server) delivered(a *history.Attempt, f faults.Fault) {
+func (s *Server) delivered(a *history.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.Delivered {
 		return
 	}
 	a.Delivered = true
-	if !f.IsOK() {
-		s.account(f).Delivered++
+	if a.Fault != faults.OK {
+		s.accountOf(a.Fault).Delivered++
 	}
 }
 

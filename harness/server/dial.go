@@ -57,7 +57,7 @@ func (s *Server) ClaimDial(d Dial) (claim *Claim, capped bool) {
 // Tell returns what the fault tells the journal by.
 func (c *Claim) Tell() faults.Connecting {
 	return faults.Connecting{
-		Delivered: func() { c.server.delivered(c.a, c.Fault) },
+		Delivered: func() { c.server.delivered(c.a) },
 		Over:      c.Over,
 		Sent:      func() { c.set(func(a *history.Attempt) { a.Unsent = false }) },
 		Failed:    func(err error) { c.server.undelivered(c.call, c.a, err) },
@@ -95,7 +95,7 @@ func (s *Server) claimFault(a *history.Attempt, f faults.Fault) {
 	if !f.IsOK() {
 		a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
 		a.Unprocessed = f.Unprocessed()
-		s.account(f).Claimed++
+		s.accountOf(a.Fault).Claimed++
 	}
 }
 

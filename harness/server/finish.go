@@ -14,6 +14,12 @@ func (s *Server) Record(h *history.History) {
 	defer s.mu.Unlock()
 	h.AttemptCap = s.cfg.AttemptCap
 	h.KeyMode = string(s.cfg.Keys)
+	if s.station != nil {
+		c := s.station.capacity
+		h.Capacity = &history.Capacity{Workers: c.Workers, Service: c.Service, Queue: c.Queue}
+		s.station.mu.Lock() // which guards the work of attempts
+		defer s.station.mu.Unlock()
+	}
 	h.Refreshes = s.tokens
 	h.KeyExpiry = s.cfg.Expiry
 	h.Calls = make([]*history.Call, 0, len(s.order))
@@ -22,6 +28,10 @@ func (s *Server) Record(h *history.History) {
 		rec.Attempts = make([]*history.Attempt, len(c.rec.Attempts))
 		for i, a := range c.rec.Attempts {
 			one := *a
+			if a.Work != nil {
+				work := *a.Work
+				one.Work = &work
+			}
 			rec.Attempts[i] = &one
 		}
 		rec.Trips = nil

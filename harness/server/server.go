@@ -47,6 +47,9 @@ type Config struct {
 	MaxKeyBytes int
 	// Protocol is faults.HTTP1 or faults.HTTP2 (by prior knowledge: RFC 9113 §3.3); "": HTTP1.
 	Protocol string
+	// Capacity bounds how fast it works; nil: it answers at once.
+	Capacity  *scenarios.Capacity
+	Incidents []scenarios.Incident
 }
 
 // DefaultAttemptCap bounds the attempts of one call when the Config does not.
@@ -62,6 +65,7 @@ type Server struct {
 	once    sync.Once
 	conns   atomic.Int64
 	active  sync.WaitGroup // handlers at work, late commits included
+	station *station       // nil without a capacity
 
 	mu       sync.Mutex
 	calls    map[string]*call // by path
@@ -69,6 +73,7 @@ type Server struct {
 	ledger   []history.Effect
 	keys     *keyStore
 	accounts map[string]*history.Account
+	strikes  map[string]strike // by the text that turnAway was given
 	findings []history.Finding
 	unfound  map[string]bool
 	quotas   map[string]*window // by route and fault
@@ -109,12 +114,16 @@ func New(cfg Config) *Server {
 		calls:    map[string]*call{},
 		keys:     newKeyStore(cfg.Expiry, cfg.MaxKeys, cfg.MaxKeyBytes),
 		accounts: map[string]*history.Account{},
+		strikes:  map[string]strike{},
 		unfound:  map[string]bool{},
 		quotas:   map[string]*window{},
 	}
 	if cfg.Protocol == faults.HTTP2 {
 		s.frames = newFrames(s)
 		return s
+	}
+	if cfg.Capacity != nil {
+		s.station = newStation(cfg.Seed, *cfg.Capacity, cfg.Incidents, s.now)
 	}
 	s.http = &http.Server{
 		Handler:     s,
@@ -168,7 +177,11 @@ func (s *Server) Register(regs ...Registration) {
 
 // account returns the account of f. Callers hold mu.
 func (s *Server) account(f faults.Fault) *history.Account {
-	text := once(f).String()
+	return s.accountOf(once(f).String())
+}
+
+// accountOf returns the account of the fault with that text. Callers hold mu.
+func (s *Server) accountOf(text string) *history.Account {
 	a := s.accounts[text]
 	if a == nil {
 		a = &history.Account{Fault: text}
@@ -185,6 +198,9 @@ func once(f faults.Fault) faults.Fault {
 
 // Serve answers on l until Close.
 func (s *Server) Serve(l net.Listener) error {
+	if s.station != nil {
+		s.station.start()
+	}
 	if s.frames != nil {
 		return s.frames.serve(l)
 	}
@@ -199,6 +215,9 @@ func (s *Server) Serve(l net.Listener) error {
 // are still to come are made first.
 func (s *Server) Close() error {
 	s.once.Do(func() { close(s.closing) })
+	if s.station != nil {
+		s.station.close()
+	}
 	var err error
 	if s.frames != nil {
 		err = s.frames.close()

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// steps tells on standard error what a long command is at: on a terminal in one line that is redrawn.
+type steps struct {
+	w        io.Writer
+	terminal bool
+	quiet    bool
+}
+
+func newSteps(cmd *cobra.Command, quiet bool) *steps {
+	return &steps{cmd.ErrOrStderr(), isTerminal(cmd.ErrOrStderr()), quiet}
+}
+
+func (s *steps) step(format string, args ...any) {
+	switch text := fmt.Sprintf(format, args...); {
+	case s.quiet:
+	case s.terminal:
+		fmt.Fprintf(s.w, "\r%s\x1b[K", text)
+	default:
+		fmt.Fprintln(s.w, text)
+	}
+}
+
+// close takes the line off the terminal.
+func (s *steps) close() {
+	if s.terminal && !s.quiet {
+		fmt.Fprint(s.w, "\r\x1b[K")
+	}
+}

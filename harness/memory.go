@@ -1,0 +1,92 @@
+package harness
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/retrychaos/retrychaos/harness/world"
+	"github.com/retrychaos/retrychaos/scenarios"
+)
+
+// What a run was measured to need at its peak, garbage included: by client instance, with and without an idle
+// connection, and by call with its usual handful of attempts in the history. TestScale measures it.
+const (
+	perInstance     = 90 << 10
+	perLeanInstance = 26 << 10
+	perCall         = 8 << 10
+)
+
+// needs estimates the memory that a scenario takes, in bytes.
+func needs(s scenarios.Scenario) int64 {
+	calls := 0
+	for _, g := range s.Calls {
+		calls += g.Count
+	}
+	each := int64(perInstance)
+	if lean(s) {
+		each = perLeanInstance
+	}
+	return int64(instances(s))*each + int64(calls)*perCall
+}
+
+// tooLarge says why a scenario will not fit into memory; "" if it will, or that cannot be told.
+func tooLarge(s scenarios.Scenario, available int64) string {
+	if need := needs(s); available > 0 && need > available {
+		return fmt.Sprintf("it needs about %d MiB of memory, and %d MiB are there: fewer clients, or a larger machine", need>>20, available>>20)
+	}
+	return ""
+}
+
+// available is how much memory this process can still get, in bytes: what the machine has, or the cgroup's limit leaves,
+// whichever is less. 0 where neither can be found out.
+func available() int64 {
+	least := int64(math.MaxInt64)
+	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemAvailable:" {
+				if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+					least = min(least, n<<10)
+				}
+			}
+		}
+	}
+	if limit, ok := number("/sys/fs/cgroup/memory.max"); ok {
+		used, _ := number("/sys/fs/cgroup/memory.current")
+		least = min(least, max(1, limit-used))
+	}
+	if least == math.MaxInt64 {
+		return 0
+	}
+	return least
+}
+
+func number(path string) (int64, bool) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil
+}
+
+// paced lets the garbage collector of this process rest while a lean fleet runs in virtual time, until the heap has grown by
+// what the run is expected to need: it would else go through all the stacks and buffers of the fleet again and
+// again while that is made. The function that it returns undoes it.
+func paced(s scenarios.Scenario, w world.Kind) func() {
+	if w != world.Virtual || !lean(s) {
+		return func() {}
+	}
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	limit := debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + needs(s))
+	percent := debug.SetGCPercent(-1)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
+}

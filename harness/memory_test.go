@@ -1,0 +1,34 @@
+package harness
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/retrychaos/retrychaos/scenarios"
+)
+
+func TestTooLargeIsRefused(t *testing.T) {
+	s := scenarios.Scenario{Calls: []scenarios.Group{{Count: 100_000, Fleet: true}}}
+	need := needs(s)
+	if need < 2<<30 || need > 4<<30 {
+		t.Errorf("a hundred thousand clients need %d MiB: TestScale measures between 2 and 4 GiB", need>>20)
+	}
+	if why := tooLarge(s, need-1); !strings.Contains(why, "MiB of memory") {
+		t.Errorf("%q", why)
+	}
+	for _, enough := range []int64{need, 0} {
+		if why := tooLarge(s, enough); why != "" {
+			t.Errorf("with %d: %s", enough, why)
+		}
+	}
+	shared := scenarios.Scenario{Calls: []scenarios.Group{{Count: 100_000}}}
+	if lean(shared) || needs(shared) > need {
+		t.Errorf("calls of one client need %d MiB", needs(shared)>>20)
+	}
+}
+
+func TestAvailableMemory(t *testing.T) {
+	if n := available(); n != 0 && n < 1<<20 {
+		t.Errorf("%d bytes are left, and yet this runs", n)
+	}
+}

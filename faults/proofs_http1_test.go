@@ -108,6 +108,8 @@ func http1Proofs() []proof {
 	// The status.
 	add(proof{text: "rate_limit quota=1 window=3s", phases: first, line: "HTTP/1.1 429 Too Many Requests", fields: []string{"Retry-After: 2"},
 		length: 29, body: said("Too Many Requests"), end: keep})
+	add(proof{text: "redirect code=307 to=same", phases: first, line: "HTTP/1.1 307 Temporary Redirect",
+		fields: []string{"Location: /charges/c1"}, length: 30, body: said("Temporary Redirect"), end: keep})
 	add(proof{text: "redirect code=308 to=other", phases: first, line: "HTTP/1.1 308 Permanent Redirect",
 		fields: []string{"Location: /charges/c1/moved"}, length: 30, body: said("Permanent Redirect"), end: keep})
 	return ps

@@ -36,11 +36,12 @@ type rig struct {
 	moved   *sync.Cond // with mu: a handler has begun or ended
 	active  int
 	handled int // requests handled so far
+	arrived int // requests that have arrived
 	plan    []faults.Fault
 	log     []event
 	status  int // of the good reply
 	result  error
-	bytes   int64 // of the bodies of all requests
+	bytes   int64 // of their bodies
 }
 
 type event struct {
@@ -119,8 +120,9 @@ func (r *rig) serve(x *faults.Exchange) {
 		f, r.plan = r.plan[0], r.plan[1:]
 	}
 	status := r.status
+	r.arrived++
 	r.mu.Unlock()
-	if !f.BeforeBody() {
+	if !f.BeforeBody() && !f.IgnoresBody() {
 		n, err := io.Copy(io.Discard, x.R.Body)
 		if err != nil {
 			r.t.Errorf("reading the request: %v", err)
@@ -151,7 +153,6 @@ func (r *rig) serve(x *faults.Exchange) {
 	if f.BeforeBody() {
 		commit := x.Commit
 		x.Commit = nil
-		x.Forgo = func() { x.Commit = commit }
 		x.Receive = func(body io.Reader) error {
 			_, err := io.Copy(io.Discard, body)
 			x.Commit = commit
@@ -354,6 +355,6 @@ func parse(t *testing.T, text string) faults.Fault {
 
 // key names a combination of the catalogue.
 func key(f faults.Fault) string {
-	words := strings.Fields(strings.Join([]string{string(f.End), f.Variant, f.Last, f.Code, f.At, f.Then}, " "))
+	words := strings.Fields(strings.Join([]string{string(f.End), f.Variant, f.Last, f.Code, f.At, f.Then, f.To}, " "))
 	return strings.TrimSpace(fmt.Sprintf("%s@%s %s", f.Name, f.Phase, strings.Join(words, " ")))
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,15 @@ func (v *validator) keyText(path string, g *Group) {
 		v.add(path, "the key %q holds {call} more than once", clip(text))
 	case g.Count > 1 && !strings.Contains(text, "{call}"):
 		v.add(path, "the %d calls of the group would share the key %q: put {call} into it", g.Count, clip(text))
+	}
+}
+
+// storedIn does for a sequence what stored does for one fault.
+func (v *validator) storedIn(path string, list []faults.Fault, keyed bool, s *Scenario) {
+	for i, f := range list {
+		if f.Stored {
+			v.stored(fmt.Sprintf("%s[%d]", path, i), f, keyed, s)
+		}
 	}
 }
 

@@ -17,15 +17,11 @@ const maxSequence = 10_000
 func (v *validator) schedule(s *Scenario) {
 	keyed := slices.ContainsFunc(s.Calls, func(g Group) bool { return g.Key })
 	v.sequence(s, "faults", s.Faults)
-	for i, f := range s.Faults {
-		v.stored(fmt.Sprintf("faults[%d]", i), f, keyed, s)
-	}
+	v.storedIn("faults", s.Faults, keyed, s)
 	for i := range s.Calls {
 		p := fmt.Sprintf("calls[%d].faults", i)
 		v.sequence(s, p, s.Calls[i].Faults)
-		for j, f := range s.Calls[i].Faults {
-			v.stored(fmt.Sprintf("%s[%d]", p, j), f, s.Calls[i].Key, s)
-		}
+		v.storedIn(p, s.Calls[i].Faults, s.Calls[i].Key, s)
 	}
 	for i := range s.Storms {
 		st, p := &s.Storms[i], fmt.Sprintf("storms[%d]", i)

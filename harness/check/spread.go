@@ -185,7 +185,8 @@ func spreadWaves(h *history.History) (out []spreadWave, cut []string) {
 		var kept []history.Gap
 		var lens []time.Duration
 		for _, g := range wave.Gaps {
-			if g.Overlap || g.Free && g.Len < hotWait {
+			// A 401 is answered with another token and a redirect with another request: neither is a retry.
+			if g.Overlap || g.Free && g.Len < hotWait || g.Prev.Status == 401 || g.Prev.Redirect() {
 				continue
 			}
 			x := g.Len

@@ -282,6 +282,10 @@ func TestSpreadWithoutPower(t *testing.T) {
 	for _, c := range stale.Calls {
 		c.Attempts[0] = try(0, "empty_response", reused)
 	}
+	renewed := herdOf(50, 1, func(_, _ int) time.Duration { return 5 * ms })
+	for _, c := range renewed.Calls {
+		c.Attempts[0].Status = 401
+	}
 	gaps := herdBy(rng, full, 20, 1, ms)
 	table(t, timingSpread, []row{
 		{"nobody retried", run(call("c1", try(0, "400"))), Skipped, "fewer than 20"},
@@ -289,6 +293,7 @@ func TestSpreadWithoutPower(t *testing.T) {
 		{"20 calls have the power", gaps, Pass, "skipped"},
 		{"noise as wide as the jitter", noisy, Unknown, "cannot be told from noise"},
 		{"stale connections", stale, Skipped, ""},
+		{"replayed with a new token", renewed, Skipped, "fewer than 20"},
 	})
 	// A narrow jitter that was declared so cannot be seen, and is never a pass.
 	narrow := policy{"", history.Declared{Jitter: history.JitterAdditive, BaseDelay: s, JitterWidth: 4 * ms},

@@ -34,44 +34,48 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		conn = &connInfo{}
 	}
-	s.attempt(w, nil, r, conn)
+	h := &handling{writer: hijackWatch{ResponseWriter: w}}
+	h.exchange.W, h.exchange.R = &h.writer, r
+	s.attempt(h, conn)
 }
 
 // attempt takes one attempt through its life, whatever the protocol that it came by: journal, claim, body,
-// store, fault, commit. Of w and stream one is nil.
-func (s *Server) attempt(w http.ResponseWriter, stream faults.Stream, r *http.Request, conn *connInfo) {
+// store, fault, commit.
+func (s *Server) attempt(h *handling, conn *connInfo) {
+	x := &h.exchange
+	r := x.R
+	h.server, x.Closing = s, s.closing
 	reused := conn.requests.Add(1) > 1
-	if r.URL.Path == WarmPath {
-		s.say(w, stream, r, faults.Reply{Status: http.StatusNoContent})
+	switch r.URL.Path {
+	case WarmPath:
+		say(x, faults.Reply{Status: http.StatusNoContent})
 		return
-	}
-	if r.URL.Path == TokenPath {
-		s.token(w, stream, r)
+	case TokenPath:
+		s.token(x)
 		return
 	}
 	c := s.find(r.URL.Path)
 	if c == nil {
-		s.unmatched(w, stream, r)
+		s.unmatched(x)
 		return
 	}
 	s.active.Add(1)
 	defer s.active.Done()
 
-	h := &handling{server: s, call: c, claimed: s.journal(c, r, conn, reused)}
+	h.call, h.claimed = c, s.journal(c, r, conn, reused)
 	if h.capped {
-		s.stonewall(stream, r)
+		s.stonewall(x)
 		return
 	}
-	h.writer.ResponseWriter = w
-	h.exchange = faults.Exchange{Stream: stream, R: r, Closing: s.closing, Receive: h.receive, Delivered: h.delivered,
-		Answered: h.answered, Over: h.over}
-	if stream == nil {
-		h.exchange.W = &h.writer
-	}
+	x.Receive, x.Delivered, x.Answered, x.Over = h.receive, h.delivered, h.answered, h.over
 	if !h.fault.IsOK() {
-		h.exchange.Unread, h.exchange.Quota, h.exchange.Forgo = h.unread, h.quota, h.forgo
+		x.Unread, x.Quota = h.unread, h.quota
 	}
-	if !h.fault.BeforeBody() {
+	switch {
+	case h.fault.IgnoresBody():
+		s.unread(h.attempt, 0)
+		h.settle = s.admit(c, h.attempt, x, nil)
+	case !h.fault.BeforeBody():
 		if err := h.receive(r.Body); err != nil {
 			// The client broke off; nothing can be answered and nothing was asked.
 			h.over()
@@ -86,8 +90,10 @@ type handling struct {
 	claimed
 	server   *Server
 	call     *call
-	writer   hijackWatch
+	writer   hijackWatch // of HTTP/1.1
 	exchange faults.Exchange
+	// connEnds, if not nil, reports when the attempt is over whether its connection takes no further request.
+	connEnds func() bool
 	settle   func() // of admit; nil until then
 }
 
@@ -99,16 +105,6 @@ func (h *handling) receive(from io.Reader) error {
 		h.settle = h.server.admit(h.call, h.attempt, &h.exchange, body)
 	}
 	return err
-}
-
-// forgo decides what the good answer is without the body.
-func (h *handling) forgo() {
-	h.settle = h.server.admit(h.call, h.attempt, &h.exchange, nil)
-}
-
-// ends reports whether the connection takes no further request.
-func (h *handling) ends() bool {
-	return h.writer.hijacked || h.exchange.Stream != nil && h.exchange.Stream.ConnEnds()
 }
 
 // readBody reads a body of the length announced, -1 for none.
@@ -144,24 +140,22 @@ func (h *handling) apply() {
 		h.settle()
 	}
 	h.over()
-	if err != nil || h.ends() {
+	ends := h.writer.hijacked || h.connEnds != nil && h.connEnds()
+	if err != nil || ends {
 		s.closed(h.attempt)
 	}
-	switch {
-	case err == nil || errors.Is(err, faults.ErrBrokenOff):
-	case h.fault.IsOK() && h.exchange.Stream != nil && h.ends():
-		// The fault of another stream has ended the connection of a good answer.
-	default:
+	// The fault of another stream may end the connection of a good answer.
+	if err != nil && !errors.Is(err, faults.ErrBrokenOff) && !(h.fault.IsOK() && ends) {
 		s.undelivered(h.call, h.attempt, err)
 	}
 }
 
 // say answers a request that is no attempt.
-func (s *Server) say(w http.ResponseWriter, stream faults.Stream, r *http.Request, reply faults.Reply) {
-	_ = faults.Apply(&faults.Exchange{ // the client may have gone: there is nothing to tell
-		W: w, Stream: stream, R: r, Reply: reply, Closing: s.closing, Commit: func() {}, Delivered: func() {},
-		Answered: func(int, []string, time.Time) {},
-	}, faults.Fault{})
+func say(x *faults.Exchange, r faults.Reply) {
+	x.Reply = r
+	x.Commit, x.Delivered = func() {}, func() {}
+	x.Answered = func(int, []string, time.Time) {}
+	_ = faults.Apply(x, faults.Fault{}) // the client may have gone: there is nothing to tell
 }
 
 func (h *handling) delivered() { h.server.delivered(h.attempt, h.fault) }
@@ -219,13 +213,14 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 
 // stonewall holds an attempt beyond the cap until the world is closed: whoever loops without end is
 // stopped here, in whatever clock it runs.
-func (s *Server) stonewall(stream faults.Stream, r *http.Request) {
+func (s *Server) stonewall(x *faults.Exchange) {
+	r := x.R
 	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxBody))
 	select {
 	case <-s.closing:
 	case <-r.Context().Done():
 	}
-	if stream == nil {
+	if x.Stream == nil {
 		panic(http.ErrAbortHandler) // net/http would answer 200 to whoever still waits
 	}
 }

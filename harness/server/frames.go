@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/harness/history"
 	"github.com/retrychaos/retrychaos/harness/server/h2"
 )
@@ -32,7 +33,7 @@ func newFrames(s *Server) *frames {
 // stream takes one attempt over HTTP/2.
 func (f *frames) stream(st *h2.Stream) {
 	conn := st.Conn().Value.(*connInfo)
-	f.server.attempt(nil, st, st.Request(), conn)
+	f.server.attempt(&handling{exchange: faults.Exchange{Stream: st, R: st.Request()}, connEnds: st.ConnEnds}, conn)
 }
 
 func (f *frames) serve(l net.Listener) error {

@@ -51,15 +51,18 @@ func Apply(x *Exchange, f Fault) error {
 	if x.Stream != nil && !e.keepAck {
 		x.Stream.Acknowledge()
 	}
+	if f.BeforeBody() && f.Phase == AfterCommit {
+		x.Forgo()
+	}
 	err := d.strike(e)
 	if errors.Is(err, ErrNotApplicable) {
-		if e.BeforeBody {
+		if x.Stream != nil {
+			x.Stream.Acknowledge()
+		}
+		if f.BeforeBody() {
 			if lost := x.Receive(x.R.Body); lost != nil {
 				return fmt.Errorf("faults: %s: %w: %w", f, ErrBrokenOff, lost)
 			}
-		}
-		if x.Stream != nil {
-			x.Stream.Acknowledge()
 		}
 		x.Commit()
 		d.told = true
@@ -202,6 +205,12 @@ func (d *delivery) start(r Reply, n int) (now time.Time, err error) {
 // the connection is closed behind it, because a next request on it would wait until this one is over and so
 // could never overtake the commit. Streams of HTTP/2 do not wait for each other.
 func (d *delivery) respond(r Reply) error {
+	if d.Stream != nil && d.fault.End == EndFIN {
+		if err := d.answer(r); err != nil {
+			return err
+		}
+		return d.Stream.CloseConn(EndFIN)
+	}
 	if d.Stream != nil || d.fault.Phase != CommitLate && d.fault.End != EndFIN {
 		return d.answer(r)
 	}

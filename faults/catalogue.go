@@ -38,8 +38,8 @@ type Entry struct {
 	// category and blocks answer for entries where it depends on the parameters.
 	category func(f Fault) Category
 	blocks   func(f Fault) bool
-	// unread: the fault strikes while the request's body has not been read; see Fault.IgnoresBody.
-	unread func(f Fault) bool
+	// beforeBody answers BeforeBody for entries where it depends on the parameters.
+	beforeBody func(f Fault) bool
 	// keepAck: over HTTP/2 the fault itself decides about the acknowledgement of the client's SETTINGS.
 	keepAck bool
 	// byHTTP answers whether net/http can send this without giving up its connection; nil is never.
@@ -194,7 +194,7 @@ func (e Entry) Combinations() []Fault {
 	words := []string{""}
 	for _, p := range e.Params {
 		switch {
-		case p.Kind == KindWord && len(p.Values) > 1: // a single word is a switch, which changes nothing on the wire
+		case p.axis || p.Name == "end" || p.Name == "variant":
 			var longer []string
 			for _, w := range words {
 				for _, v := range p.Values {

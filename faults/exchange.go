@@ -21,14 +21,15 @@ type Exchange struct {
 	W http.ResponseWriter
 	// Stream, if not nil, is the HTTP/2 stream that the attempt came on; W is nil then.
 	Stream Stream
-	// R is the request; its body has been read, unless the fault strikes before that (Fault.BeforeBody) or
-	// does not look at it (Fault.IgnoresBody). Its context ends when the client goes, once the body has been
-	// read.
+	// R is the request; its body has been read, unless the fault strikes before that (Fault.BeforeBody).
+	// Its context ends when the client goes, over HTTP/1.1 once the body has been read.
 	R *http.Request
 	// Receive takes the body from r to its end, notes it, and makes Reply and Commit. Only faults that
 	// strike before the body has been read use it; before it there is neither Reply nor Commit. Its error
 	// says that the client broke off.
 	Receive func(r io.Reader) error
+	// Forgo makes Reply and Commit without the body, for a fault that commits and leaves it unread.
+	Forgo func()
 	// Unread, if not nil, is told by such a fault how many bytes of the body it took, where it leaves the
 	// rest.
 	Unread func(n int)

@@ -19,6 +19,9 @@ func (e Entry) Explain() string {
 	if e.BeforeBody {
 		row("strikes", "before the request's body has been read")
 	}
+	if e.TLS {
+		row("needs", "a server that speaks TLS (server: {tls: true})")
+	}
 	row("phases", e.phaseText())
 	b.WriteString("\n  parameters\n")
 	for _, p := range e.allParams() {

@@ -19,8 +19,8 @@ func h2FlowControlStall() Entry {
 			}
 			return "", ""
 		},
-		blocks: func(Fault) bool { return true },
-		unread: func(f Fault) bool { return f.Variant == stallRequest },
+		blocks:     func(Fault) bool { return true },
+		beforeBody: func(f Fault) bool { return f.Variant == stallRequest },
 		deliver: func(d *delivery) error {
 			if err := d.needStream(); err != nil {
 				return err
@@ -29,6 +29,7 @@ func h2FlowControlStall() Entry {
 				if !d.Stream.AwaitStall() {
 					return ErrNotApplicable
 				}
+				d.unread(0)
 			} else if err := d.startStream(AtHeaders); err != nil {
 				return err
 			}

@@ -44,13 +44,14 @@ func h2RSTStream() Entry {
 			}
 			return Transport
 		},
-		unread: func(f Fault) bool { return f.At == AtAnswer },
+		beforeBody: func(f Fault) bool { return f.At == AtAnswer },
 		deliver: func(d *delivery) error {
 			if err := d.needStream(); err != nil {
 				return err
 			}
 			var err error
 			if d.fault.At == AtAnswer {
+				d.unread(0)
 				err = d.answer(d.Reply)
 			} else {
 				err = d.startStream(d.fault.At)

@@ -54,6 +54,7 @@ type Param struct {
 	Required   bool     `json:"required,omitempty"`
 	Repeatable bool     `json:"repeatable,omitempty"`
 
+	axis   bool   // each of its words is a combination of its own; see Combinations
 	sample string // a value for Combinations, where a default would not do
 	// set reads a value into f; get writes f's value as text, nothing where it is the default.
 	set func(f *Fault, v value) error

@@ -353,20 +353,13 @@ func (f Fault) Category() Category {
 	return e.Category
 }
 
-// BeforeBody reports whether f strikes before the server has read the request's body, and deals with it itself.
+// BeforeBody reports whether f strikes before the server has read the request's body.
 func (f Fault) BeforeBody() bool {
 	if f.IsOK() {
 		return false
 	}
 	e := find(f.Name)
-	return e != nil && e.BeforeBody
-}
-
-// IgnoresBody reports whether f strikes while the body of the request is still on its way: whoever applies it
-// must not have read it, and nobody looks at it.
-func (f Fault) IgnoresBody() bool {
-	e, ok := Lookup(f.Name)
-	return ok && e.unread != nil && e.unread(f.filled())
+	return e != nil && (e.BeforeBody || e.beforeBody != nil && e.beforeBody(f.filled()))
 }
 
 // Blocks reports whether f never ends for a client that has no timeout of its own.

@@ -10,6 +10,8 @@ import (
 const OtherPath = "/moved"
 
 func redirect() Entry {
+	to := choiceParam("to", "where to", func(f *Fault) *string { return &f.To }, "same", "other")
+	to.axis = true
 	return Entry{
 		Name: "redirect",
 		Doc: "a redirect (RFC 9110 §15.4) to the path asked for, or to the call's other path, which is its own with " +
@@ -19,7 +21,7 @@ func redirect() Entry {
 		Protocols: []string{HTTP1},
 		Params: []Param{
 			answerCode("code", "the status: 301, 302, 303, 307 or 308", http.StatusTemporaryRedirect, 301, 302, 303, 307, 308),
-			choiceParam("to", "where to", func(f *Fault) *string { return &f.To }, "same", "other"),
+			to,
 			retryAfterParam(),
 		},
 		Sees: "what the redirect leads to: http.Client follows ten of them (307 and 308 with the same method and body), and " +

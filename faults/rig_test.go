@@ -36,12 +36,11 @@ type rig struct {
 	moved   *sync.Cond // with mu: a handler has begun or ended
 	active  int
 	handled int // requests handled so far
-	arrived int // requests that have arrived
 	plan    []faults.Fault
 	log     []event
 	status  int // of the good reply
 	result  error
-	bytes   int64 // of their bodies
+	bytes   int64 // of the bodies of all requests
 }
 
 type event struct {
@@ -120,9 +119,8 @@ func (r *rig) serve(x *faults.Exchange) {
 		f, r.plan = r.plan[0], r.plan[1:]
 	}
 	status := r.status
-	r.arrived++
 	r.mu.Unlock()
-	if !f.BeforeBody() && !f.IgnoresBody() {
+	if !f.BeforeBody() {
 		n, err := io.Copy(io.Discard, x.R.Body)
 		if err != nil {
 			r.t.Errorf("reading the request: %v", err)
@@ -153,6 +151,7 @@ func (r *rig) serve(x *faults.Exchange) {
 	if f.BeforeBody() {
 		commit := x.Commit
 		x.Commit = nil
+		x.Forgo = func() { x.Commit = commit }
 		x.Receive = func(body io.Reader) error {
 			_, err := io.Copy(io.Discard, body)
 			x.Commit = commit

@@ -35,6 +35,8 @@ type Stream interface {
 	RoundTrip() error
 	// CloseConn closes the connection by EndFIN or EndRST.
 	CloseConn(end End) error
+	// ConnEnds reports whether the connection takes no further request.
+	ConnEnds() bool
 }
 
 // h2Codes are the error codes that faults send, by their names in RFC 9113 §7.
@@ -63,9 +65,6 @@ func (f Fault) Fits(protocol string) string {
 		return fmt.Sprintf("%s is done over %s, and this server speaks %s", f.Name, e.Protocols[0], protocol)
 	case protocol != HTTP2:
 		return ""
-	}
-	if f.Name == statusName && f.End == EndFIN {
-		return "an answer over HTTP/2 does not end its connection; h2_goaway and h2_connection_closed do"
 	}
 	for _, name := range hopFields {
 		if f.Header[name] != nil {
@@ -154,7 +153,7 @@ func codeWordParam(def string, values ...string) Param {
 
 // wordParam is a parameter with one of several words, kept in the field that at points to.
 func wordParam(name, doc, def string, at func(f *Fault) *string, values ...string) Param {
-	return Param{Name: name, Kind: KindWord, Values: values, Default: def, Doc: doc,
+	return Param{Name: name, Kind: KindWord, axis: true, Values: values, Default: def, Doc: doc,
 		set: func(f *Fault, v value) (err error) {
 			*at(f), err = word(name, v, values...)
 			return err

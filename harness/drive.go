@@ -69,9 +69,9 @@ func (d *drive) run(net *world.Network) {
 	defer net.Close()
 	start := time.Now()
 	rec := newRecorder(start)
-	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start, Protocol: d.scenario.Server.Protocol,
+	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start,
 		Keys: d.scenario.Server.Keys, Profile: d.scenario.Server.Profile, Expiry: d.scenario.Server.Expiry,
-		Token: d.scenario.Server.Token})
+		Token: d.scenario.Server.Token, Protocol: d.scenario.Server.Protocol})
 	jobs := d.expand(rec, srv)
 	d.mu.Lock()
 	d.srv, d.rec, d.start = srv, rec, start
@@ -92,8 +92,8 @@ func (d *drive) run(net *world.Network) {
 
 	fleet := &fleet{client: d.client, dial: dial, rec: rec, baseURL: dial.baseURL(d.client.Declared.Process), seed: d.seed,
 		finding: func(kind, text string) { d.finding(kind, "%s", text) },
-		warm:    d.scenario.Connection == faults.Reused, protocol: d.scenario.Server.Protocol,
-		tokens: d.scenario.Server.Token != scenarios.TokenNone}
+		warm:    d.scenario.Connection == faults.Reused,
+		tokens:  d.scenario.Server.Token != scenarios.TokenNone, protocol: d.scenario.Server.Protocol}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -269,8 +269,8 @@ func (f *fleet) instance() (Caller, error) {
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++
 	env := Env{
-		Transport: t, DialContext: f.dial.DialContext, Protocol: f.protocol, BaseURL: f.baseURL,
-		Seed: mix(f.seed, f.instances), TLS: f.dial.tls.Clone(), Finding: f.finding,
+		Transport: t, DialContext: f.dial.DialContext, BaseURL: f.baseURL, Seed: mix(f.seed, f.instances),
+		TLS: f.dial.tls.Clone(), Protocol: f.protocol, Finding: f.finding,
 	}
 	if f.dial.ca != nil {
 		env.CA = f.dial.ca.PEM()

@@ -24,12 +24,12 @@ func Req() harness.Client {
 			c := req.C().SetCommonRetryCount(reqRetries).SetLogger(nil)
 			c.GetTransport().SetDial(env.DialContext)
 			c.GetTransport().SetProxy(nil)
-			if env.TLS != nil {
-				c.SetTLSClientConfig(env.TLS)
-			}
 			if env.Protocol == faults.HTTP2 {
 				c.EnableH2C().EnableForceHTTP2()
 				c.GetTransport().DialTLSContext = env.DialContext // without TLS, whatever its name: EnableH2C would go to the real network
+			}
+			if env.TLS != nil {
+				c.SetTLSClientConfig(env.TLS)
 			}
 			return &reqClient{c}, nil
 		},

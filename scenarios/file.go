@@ -41,9 +41,9 @@ type fileServer struct {
 	Keys     keyMode    `yaml:"keys,omitempty" doc:"what the server does with an Idempotency-Key; honour unless said"`
 	Profile  keyProfile `yaml:"profile,omitempty" doc:"by which book it keeps keys: plain (any text), ietf (the header draft) or stripe; plain unless said"`
 	Expiry   duration   `yaml:"expiry,omitempty" doc:"how long it keeps a key, from its first request on; 24h unless said, and with plain for ever"`
-	Protocol protocol   `yaml:"protocol,omitempty" doc:"what the server speaks: http/1.1 unless said; h2 is HTTP/2 with prior knowledge"`
 	TLS      bool       `yaml:"tls,omitempty" doc:"it speaks HTTPS, with a certificate that is made for the run and that clients are told to trust"`
 	Token    tokenMode  `yaml:"token,omitempty" doc:"calls start with a token that has expired, and a new one is good (expired), refused as well (revoked) or not to be had (locked)"`
+	Protocol protocol   `yaml:"protocol,omitempty" doc:"what the server speaks: http/1.1 unless said; h2 is HTTP/2 with prior knowledge"`
 }
 
 // fileCall is one group of calls.
@@ -121,7 +121,7 @@ func (f *fileScenario) scenario(family string) Scenario {
 		Name: family + "/" + f.Name, Summary: f.Summary, Rule: string(f.Rule), Source: f.Source,
 		Labels: f.Labels, Why: f.Why, Server: Server{
 			Keys: KeyMode(f.Server.Keys), Profile: Profile(f.Server.Profile), Expiry: time.Duration(f.Server.Expiry),
-			Protocol: string(f.Server.Protocol), TLS: f.Server.TLS, Token: TokenMode(f.Server.Token)},
+			TLS: f.Server.TLS, Token: TokenMode(f.Server.Token), Protocol: string(f.Server.Protocol)},
 		Faults: plain(f.Faults), Connection: faults.ConnState(f.Connection), Settle: time.Duration(f.Settle),
 		Expect: Expect{
 			OK: f.Expect.OK, MinAttempts: f.Expect.Attempts.min, MaxAttempts: f.Expect.Attempts.max,

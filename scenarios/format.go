@@ -49,10 +49,10 @@ func formOf(s Scenario, name string) fileScenario {
 	if s.Server.Keys != Honour {
 		f.Server.Keys = keyMode(s.Server.Keys)
 	}
-	f.Server.Token = tokenMode(s.Server.Token)
 	if s.Server.Protocol != faults.HTTP1 {
 		f.Server.Protocol = protocol(s.Server.Protocol)
 	}
+	f.Server.Token = tokenMode(s.Server.Token)
 	if s.Server.Profile != Plain {
 		f.Server.Profile = keyProfile(s.Server.Profile)
 	}

@@ -45,6 +45,10 @@ func (k *keyMode) decode(d *decoder, n *yaml.Node, path string) {
 	*k = keyMode(d.word(n, path, "key mode", keyModes()))
 }
 
+func (p *protocol) decode(d *decoder, n *yaml.Node, path string) {
+	*p = protocol(d.word(n, path, "protocol", protocols()))
+}
+
 func (t *tokenMode) decode(d *decoder, n *yaml.Node, path string) {
 	*t = tokenMode(d.word(n, path, "token mode", tokenModes()))
 }
@@ -57,10 +61,6 @@ func (s *size) decode(d *decoder, n *yaml.Node, path string) {
 		}
 	}
 	d.fail(n, path, "", "want bytes like 1000, 64KiB or 4MiB, not %s", kindOf(n))
-}
-
-func (p *protocol) decode(d *decoder, n *yaml.Node, path string) {
-	*p = protocol(d.word(n, path, "protocol", protocols()))
 }
 
 func (p *keyProfile) decode(d *decoder, n *yaml.Node, path string) {

@@ -128,9 +128,9 @@ type Server struct {
 	Profile Profile // default plain
 	// Expiry is how long a key is kept, from its first request on. 0: as the profile has it.
 	Expiry   time.Duration
-	Protocol string // faults.HTTP1 (the default) or faults.HTTP2, without TLS and by prior knowledge
-	TLS      bool   // speaks HTTPS, with a certificate made for the run, which clients are told to trust
+	TLS      bool // speaks HTTPS, with a certificate made for the run, which clients are told to trust
 	Token    TokenMode
+	Protocol string // faults.HTTP1 (the default) or faults.HTTP2, without TLS and by prior knowledge
 }
 
 // Expect is what the author expects of any good client, beyond the checks. Nil means no expectation.

@@ -95,12 +95,12 @@ func scalarSchema(t reflect.Type) *jsonschema.Schema {
 		return word(connStates())
 	case reflect.TypeFor[keyMode]():
 		return word(keyModes())
+	case reflect.TypeFor[protocol]():
+		return word(protocols())
 	case reflect.TypeFor[tokenMode]():
 		return word(tokenModes())
 	case reflect.TypeFor[size]():
 		return either(text("^[0-9]+(KiB|MiB)?$"), number("1", ""))
-	case reflect.TypeFor[protocol]():
-		return word(protocols())
 	case reflect.TypeFor[keyProfile]():
 		return word(profiles())
 	case reflect.TypeFor[method]():

@@ -55,10 +55,11 @@ var safeMethods = []string{"GET", "HEAD", "OPTIONS", "PROPFIND", "QUERY", "REPOR
 
 func keyModes() []string { return []string{string(Honour), string(Ignore), string(Require)} }
 
+func protocols() []string { return []string{faults.HTTP1, faults.HTTP2} }
+
 func tokenModes() []string {
 	return []string{string(TokenExpired), string(TokenRevoked), string(TokenLocked)}
 }
-func protocols() []string { return []string{faults.HTTP1, faults.HTTP2} }
 
 func profiles() []string { return []string{string(Plain), string(IETF), string(Stripe)} }
 

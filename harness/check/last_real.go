@@ -129,6 +129,8 @@ func realFailure(h *history.History, c *history.Call) (string, bool) {
 		return described, has(history.TraitDecoding)
 	case a.Category == "transport" || a.Category == "invalid_response" || a.Status == 0:
 		return described, broken(c, a)
+	case a.BodyUnread && a.Status > 0: // the answer came while the client was sending, and its write may have failed first
+		return described, o.Status == a.Status || o.Error != ""
 	case a.Redirect(): // that the client does not follow it, or no further, is its own failure
 		return described, o.Status == a.Status || o.Error != ""
 	case a.Status >= 300:

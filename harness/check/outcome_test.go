@@ -30,6 +30,7 @@ func TestLastReal(t *testing.T) {
 		{"other status", one("502", says("x", 503)), Fail, "gives status 503, but its last real failure was status 502 in attempt 2"},
 		{"masked", one("502", says("retries exhausted", 0)), Fail, "nothing can be found in"},
 		{"context error in its place", one("502", says("x", 0, history.TraitDeadline)), Fail, "an error that is only deadline"},
+		{"a write that failed before the answer was read", run(with(call("c1", try(0, "503", func(a *history.Attempt) { a.BodyUnread = true })), outcome(says("write: broken pipe", 0)))), Pass, ""},
 		{"loop of redirects", one("307", says("stopped after 10 redirects", 0)), Pass, ""},
 		{"reset", one("connection_reset", says("x", 0, history.TraitReset)), Pass, ""},
 		{"reset masked", one("connection_reset", says("x", 0)), Fail, ""},

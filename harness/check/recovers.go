@@ -89,12 +89,12 @@ func retryable(a *history.Attempt) bool {
 		return false
 	}
 	switch a.FaultName {
-	case "connection_reset", "empty_response", "truncated_body", "close_at_accept", "h2_goaway", "h2_connection_closed":
-		return true
 	case "h2_rst_stream":
 		// A stream that is refused behind its header is the work of a broken server (RFC 9113 §8.7): nobody has
 		// to trust it.
 		return a.Unprocessed || !strings.Contains(a.Fault, "REFUSED_STREAM")
+	case "connection_reset", "empty_response", "truncated_body", "close_at_accept", "h2_goaway", "h2_connection_closed":
+		return true
 	case "partial_request", "truncated_head", "broken_stream", "missing_final_chunk", "content_length_long", "interim":
 		// Of these some never end by themselves.
 		return a.Category == "transport" && !strings.Contains(a.Fault, "end=hang")

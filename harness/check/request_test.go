@@ -64,7 +64,6 @@ func TestBodyIntact(t *testing.T) {
 		{"left unread by its fault", run(call("c1", try(0, "503", unread), try(s, "ok"))), Pass, "1 attempt"},
 		{"left unread, and then lost", run(call("c1", try(0, "503", unread), try(s, "ok", body("", 0)))), Fail, "attempt 2 came without its body"},
 		{"nothing was read", run(call("c1", try(0, "503", unread))), Skipped, "its fault came first"},
-		{"not looked at", second(body("", 0), func(a *history.Attempt) { a.BodyUnread = true }), Pass, "1 attempt"},
 		{"redirected to GET", redirected, Pass, "1 attempt"},
 	})
 }

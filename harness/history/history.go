@@ -151,10 +151,10 @@ type Attempt struct {
 	FaultName  string        `json:"fault_name,omitempty"`
 	Phase      string        `json:"phase,omitempty"`
 	Category   string        `json:"category,omitempty"`
-	Delivered  bool          `json:"delivered"`
 	// Unprocessed: the fault itself tells the client that the request was not processed, so that it may be
 	// sent again whatever its method (RFC 9113 §8.7).
 	Unprocessed bool `json:"unprocessed,omitempty"`
+	Delivered   bool `json:"delivered"`
 	// Connection says that the fault struck while the connection was made, so that no request arrived: of the
 	// request nothing is known but what the base transport had been given, its method and its key.
 	Connection bool `json:"connection,omitempty"`

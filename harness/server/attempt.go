@@ -34,48 +34,44 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		conn = &connInfo{}
 	}
-	h := &handling{writer: hijackWatch{ResponseWriter: w}}
-	h.exchange.W, h.exchange.R = &h.writer, r
-	s.attempt(h, conn)
+	s.attempt(w, nil, r, conn)
 }
 
 // attempt takes one attempt through its life, whatever the protocol that it came by: journal, claim, body,
-// store, fault, commit.
-func (s *Server) attempt(h *handling, conn *connInfo) {
-	x := &h.exchange
-	r := x.R
-	h.server, x.Closing = s, s.closing
+// store, fault, commit. Of w and stream one is nil.
+func (s *Server) attempt(w http.ResponseWriter, stream faults.Stream, r *http.Request, conn *connInfo) {
 	reused := conn.requests.Add(1) > 1
-	switch r.URL.Path {
-	case WarmPath:
-		say(x, faults.Reply{Status: http.StatusNoContent})
+	if r.URL.Path == WarmPath {
+		s.say(w, stream, r, faults.Reply{Status: http.StatusNoContent})
 		return
-	case TokenPath:
-		s.token(x)
+	}
+	if r.URL.Path == TokenPath {
+		s.token(w, stream, r)
 		return
 	}
 	c := s.find(r.URL.Path)
 	if c == nil {
-		s.unmatched(x)
+		s.unmatched(w, stream, r)
 		return
 	}
 	s.active.Add(1)
 	defer s.active.Done()
 
-	h.call, h.claimed = c, s.journal(c, r, conn, reused)
+	h := &handling{server: s, call: c, claimed: s.journal(c, r, conn, reused)}
 	if h.capped {
-		s.stonewall(x)
+		s.stonewall(stream, r)
 		return
 	}
-	x.Receive, x.Delivered, x.Answered, x.Over = h.receive, h.delivered, h.answered, h.over
-	if !h.fault.IsOK() {
-		x.Unread, x.Quota = h.unread, h.quota
+	h.writer.ResponseWriter = w
+	h.exchange = faults.Exchange{Stream: stream, R: r, Closing: s.closing, Receive: h.receive, Delivered: h.delivered,
+		Answered: h.answered, Over: h.over}
+	if stream == nil {
+		h.exchange.W = &h.writer
 	}
-	switch {
-	case h.fault.IgnoresBody():
-		s.unread(h.attempt, 0)
-		h.settle = s.admit(c, h.attempt, x, nil)
-	case !h.fault.BeforeBody():
+	if !h.fault.IsOK() {
+		h.exchange.Unread, h.exchange.Quota, h.exchange.Forgo = h.unread, h.quota, h.forgo
+	}
+	if !h.fault.BeforeBody() {
 		if err := h.receive(r.Body); err != nil {
 			// The client broke off; nothing can be answered and nothing was asked.
 			h.over()
@@ -90,10 +86,8 @@ type handling struct {
 	claimed
 	server   *Server
 	call     *call
-	writer   hijackWatch // of HTTP/1.1
+	writer   hijackWatch
 	exchange faults.Exchange
-	// connEnds, if not nil, reports when the attempt is over whether its connection takes no further request.
-	connEnds func() bool
 	settle   func() // of admit; nil until then
 }
 
@@ -105,6 +99,16 @@ func (h *handling) receive(from io.Reader) error {
 		h.settle = h.server.admit(h.call, h.attempt, &h.exchange, body)
 	}
 	return err
+}
+
+// forgo decides what the good answer is without the body.
+func (h *handling) forgo() {
+	h.settle = h.server.admit(h.call, h.attempt, &h.exchange, nil)
+}
+
+// ends reports whether the connection takes no further request.
+func (h *handling) ends() bool {
+	return h.writer.hijacked || h.exchange.Stream != nil && h.exchange.Stream.ConnEnds()
 }
 
 // readBody reads a body of the length announced, -1 for none.
@@ -140,22 +144,24 @@ func (h *handling) apply() {
 		h.settle()
 	}
 	h.over()
-	ends := h.writer.hijacked || h.connEnds != nil && h.connEnds()
-	if err != nil || ends {
+	if err != nil || h.ends() {
 		s.closed(h.attempt)
 	}
-	// The fault of another stream may end the connection of a good answer.
-	if err != nil && !errors.Is(err, faults.ErrBrokenOff) && !(h.fault.IsOK() && ends) {
+	switch {
+	case err == nil || errors.Is(err, faults.ErrBrokenOff):
+	case h.fault.IsOK() && h.exchange.Stream != nil && h.ends():
+		// The fault of another stream has ended the connection of a good answer.
+	default:
 		s.undelivered(h.call, h.attempt, err)
 	}
 }
 
 // say answers a request that is no attempt.
-func say(x *faults.Exchange, r faults.Reply) {
-	x.Reply = r
-	x.Commit, x.Delivered = func() {}, func() {}
-	x.Answered = func(int, []string, time.Time) {}
-	_ = faults.Apply(x, faults.Fault{}) // the client may have gone: there is nothing to tell
+func (s *Server) say(w http.ResponseWriter, stream faults.Stream, r *http.Request, reply faults.Reply) {
+	_ = faults.Apply(&faults.Exchange{ // the client may have gone: there is nothing to tell
+		W: w, Stream: stream, R: r, Reply: reply, Closing: s.closing, Commit: func() {}, Delivered: func() {},
+		Answered: func(int, []string, time.Time) {},
+	}, faults.Fault{})
 }
 
 func (h *handling) delivered() { h.server.delivered(h.attempt, h.fault) }
@@ -213,14 +219,13 @@ func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) 
 
 // stonewall holds an attempt beyond the cap until the world is closed: whoever loops without end is
 // stopped here, in whatever clock it runs.
-func (s *Server) stonewall(x *faults.Exchange) {
-	r := x.R
+func (s *Server) stonewall(stream faults.Stream, r *http.Request) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxBody))
 	select {
 	case <-s.closing:
 	case <-r.Context().Done():
 	}
-	if x.Stream == nil {
+	if stream == nil {
 		panic(http.ErrAbortHandler) // net/http would answer 200 to whoever still waits
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 
-	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/harness/history"
 	"github.com/retrychaos/retrychaos/harness/server/h2"
 )
@@ -33,7 +32,7 @@ func newFrames(s *Server) *frames {
 // stream takes one attempt over HTTP/2.
 func (f *frames) stream(st *h2.Stream) {
 	conn := st.Conn().Value.(*connInfo)
-	f.server.attempt(&handling{exchange: faults.Exchange{Stream: st, R: st.Request()}, connEnds: st.ConnEnds}, conn)
+	f.server.attempt(nil, st, st.Request(), conn)
 }
 
 func (f *frames) serve(l net.Listener) error {

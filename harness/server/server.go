@@ -279,17 +279,17 @@ func (s *Server) find(path string) *call {
 }
 
 // unmatched answers a request that belongs to no call, so that nobody takes it for a network error.
-func (s *Server) unmatched(x *faults.Exchange) {
+func (s *Server) unmatched(w http.ResponseWriter, stream faults.Stream, r *http.Request) {
 	s.mu.Lock()
-	what := x.R.Method + " " + x.R.URL.Path
-	near := s.nearestPath(x.R.URL.Path)
+	what := r.Method + " " + r.URL.Path
+	near := s.nearestPath(r.URL.Path)
 	if !s.unfound[what] && len(s.unfound) < 100 {
 		s.unfound[what] = true
 		s.findings = append(s.findings, history.Finding{Kind: history.FindingUnmatched,
 			Text: "no route of the scenario matches " + what + "; the nearest is " + near})
 	}
 	s.mu.Unlock()
-	say(x, faults.Reply{
+	s.say(w, stream, r, faults.Reply{
 		Status: http.StatusNotFound,
 		Header: http.Header{UnmatchedHeader: {"true"}, "Content-Type": {"text/plain; charset=utf-8"}},
 		Body:   []byte("retrychaos: no route of the scenario matches " + what + "; the nearest is " + near + "\n"),

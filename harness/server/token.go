@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 
@@ -21,33 +22,34 @@ const (
 
 // token answers a request for a token. Whoever asks more often than a call may make attempts is held until the
 // world is closed, like a call over its cap.
-func (s *Server) token(x *faults.Exchange) {
+func (s *Server) token(w http.ResponseWriter, stream faults.Stream, r *http.Request) {
+	text := func(status int, field, value, body string) {
+		s.say(w, stream, r, faults.Reply{Status: status, Body: []byte(body + "\n"),
+			Header: http.Header{field: {value}, "Content-Type": {"text/plain; charset=utf-8"}}})
+	}
 	s.active.Add(1)
 	defer s.active.Done()
-	_, _ = io.Copy(io.Discard, io.LimitReader(x.R.Body, maxBody))
+	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxBody))
 	s.mu.Lock()
 	s.tokens++
 	capped := s.tokens > s.cfg.AttemptCap*max(1, len(s.order))
 	s.mu.Unlock()
-	plain := func(status int, name, value, text string) {
-		say(x, faults.Reply{Status: status, Header: http.Header{name: {value}, "Content-Type": {"text/plain; charset=utf-8"}}, Body: []byte(text + "\n")})
-	}
 	switch {
 	case capped:
-		s.stonewall(x)
+		s.stonewall(stream, r)
 	case s.cfg.Token == scenarios.TokenNone:
-		s.unmatched(x)
-	case x.R.Method != http.MethodPost:
-		plain(http.StatusMethodNotAllowed, "Allow", http.MethodPost, "a token is asked for by POST")
+		s.unmatched(w, stream, r)
+	case r.Method != http.MethodPost:
+		text(http.StatusMethodNotAllowed, "Allow", http.MethodPost, "a token is asked for by POST")
 	case s.cfg.Token == scenarios.TokenLocked:
-		plain(http.StatusUnauthorized, "Www-Authenticate", "Basic", "no token for you")
+		text(http.StatusUnauthorized, "WWW-Authenticate", "Basic", "no token for you")
 	default:
 		token := freshToken
 		if s.cfg.Token == scenarios.TokenRevoked {
 			token = revokedToken
 		}
-		say(x, faults.Reply{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
-			Body: []byte(`{"token":"` + token + `"}` + "\n")})
+		body, _ := json.Marshal(map[string]string{"token": token}) // a map of strings always has a JSON form
+		s.say(w, stream, r, faults.Reply{Body: body})
 	}
 }
 

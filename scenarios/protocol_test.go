@@ -18,6 +18,7 @@ func TestFaultsFitTheProtocol(t *testing.T) {
 		{"  storms:\n  - {from: 0s, to: 2s, fault: h2_connection_closed}\n", "x.yaml:8:31: h2_connection_closed is done over h2"},
 		{"  server: {protocol: h2}\n  draw: {p: 0.5, faults: [\"503\", truncated_body]}\n", "x.yaml:8:34: truncated_body is done over http/1.1"},
 		{"  server: {protocol: h2}\n  faults: ['503 header=\"Connection: close\"']\n", "x.yaml:8:12: the field Connection does not exist in HTTP/2 (RFC 9113 §8.2.2)"},
+		{"  server: {protocol: h2, tls: true}\n", "x.yaml:7:31: h2 is spoken without TLS here"},
 		{"  server: {protocol: http2}\n", "x.yaml:7:22: unknown protocol \"http2\"; want http/1.1 or h2"},
 		{"  server: {protocol: h2}\n  faults: [h2_rst_stream@after_commit code=REFUSED_STREAM]\n", "x.yaml:8:26: REFUSED_STREAM says that the request was not processed"},
 		{"  server: {protocol: h2}\n  faults: [h2_rst_stream@commit_late code=REFUSED_STREAM]\n", "x.yaml:8:26: REFUSED_STREAM says that the request was not processed"},

@@ -110,7 +110,14 @@ func (d *drive) run(net *world.Network) {
 	time.Sleep(d.env.settle)
 
 	fleet.close()
-	d.env.quiesce(net.Open)
+	d.env.quiesce(func() int {
+		// A connection becomes idle some time after its call has returned: one that was busy with the end of a
+		// stream, say. Idle is what it has to be to be let go.
+		for _, t := range fleet.bases {
+			t.CloseIdleConnections()
+		}
+		return net.Open()
+	})
 	d.mu.Lock()
 	d.leaks.Known = !d.client.Declared.Process
 	if d.leaks.Known {
@@ -238,6 +245,7 @@ type fleet struct {
 	shared    Caller
 	instances uint64
 	closers   []func()
+	bases     []*http.Transport
 }
 
 func (f *fleet) assign(j *job) error {
@@ -291,6 +299,7 @@ func (f *fleet) instance() (Caller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making client %s: %w", f.client.Name, err)
 	}
+	f.bases = append(f.bases, base)
 	f.closers = append(f.closers, func() {
 		if closer, ok := c.(io.Closer); ok {
 			_ = closer.Close()

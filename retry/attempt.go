@@ -24,9 +24,16 @@ type try struct {
 	base   http.RoundTripper
 	client http.Client // the Client's, with the try as its transport
 	watch  watch
-	trace  httptrace.ClientTrace
-	req    http.Request // what the transport gets
+	trace  *httptrace.ClientTrace // nil: the attempt is not watched on the wire
+	req    http.Request           // what the transport gets
 	body   lastBody
+}
+
+// A watchedCall has room for the hooks of its first attempt, which are as large
+// as all else that a call needs beside the request.
+type watchedCall struct {
+	call
+	trace httptrace.ClientTrace
 }
 
 // try starts an attempt, over base if it is one of HTTP.
@@ -44,23 +51,24 @@ func (c *call) try(base http.RoundTripper) *try {
 	if d := c.policy.AttemptTimeout; d != NoTimeout {
 		t.ctx.timeout = d
 	}
-	if t.traced() {
+	if base != nil && c.accounting {
+		if t.trace = c.firstTrace; t.trace == nil {
+			t.trace = new(httptrace.ClientTrace)
+		}
+		c.firstTrace = nil
 		t.watch.try = t
 		t.watch.limit = int32(min(c.left(), math.MaxInt32))
-		t.watch.hook(&t.trace)
+		t.watch.hook(t.trace)
 		switch {
 		case c.traceKey == nil:
-			t.ctx.Context = httptrace.WithClientTrace(c.ctx, &t.trace)
+			t.ctx.Context = httptrace.WithClientTrace(c.ctx, t.trace)
 		case httptrace.ContextClientTrace(c.ctx) != nil:
 			// This adds the hooks of the caller to ours.
-			httptrace.WithClientTrace(c.ctx, &t.trace)
+			httptrace.WithClientTrace(c.ctx, t.trace)
 		}
 	}
 	return t
 }
-
-// traced reports whether the attempt is watched on the wire.
-func (t *try) traced() bool { return t.base != nil && t.call.accounting }
 
 // end ends the attempt, body and all.
 func (t *try) end() { t.ctx.end() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/http/httptrace"
 	"time"
 )
 
@@ -42,6 +43,7 @@ type call struct {
 
 	authorization string // a new token's, or ""
 	firstTry      try
+	firstTrace    *httptrace.ClientTrace // for it, until it is taken
 }
 
 // failures is what a call has to remember only when something has gone wrong,
@@ -75,10 +77,17 @@ func (c *call) report() *Error {
 	return c.failures.report
 }
 
-// begin starts a call. It has to be released once the result, the body
+// begin starts a call, whose attempts are watched on the wire or not. It has to be released once the result, the body
 // included, is no longer needed.
-func (e *engine) begin(ctx context.Context) *call {
-	c := new(call)
+func (e *engine) begin(ctx context.Context, watched bool) *call {
+	var c *call
+	if watched {
+		w := new(watchedCall)
+		c = &w.call
+		c.firstTrace = &w.trace
+	} else {
+		c = new(call)
+	}
 	c.engine = e
 	c.ctx = ctx
 	if d := e.policy.CallTimeout; d > 0 {

@@ -84,7 +84,7 @@ func (e *engine) roundTrip(
 	base http.RoundTripper,
 	consume func(resp *http.Response, cancel func()) error,
 ) (*http.Response, error) {
-	c := e.begin(req.Context())
+	c := e.begin(req.Context(), e.accounting)
 	header := req.Header
 	key, honoured := keyFor(req, &e.policy)
 	if key != "" {

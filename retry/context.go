@@ -88,8 +88,8 @@ func (c *attemptContext) Value(key any) any {
 	case tallyKey:
 		return c.try.call.tally
 	}
-	if key == c.try.call.traceKey && c.try.traced() {
-		return &c.try.trace
+	if key == c.try.call.traceKey && c.try.trace != nil {
+		return c.try.trace
 	}
 	if r := c.real.Load(); r != nil {
 		return r.Value(key)

@@ -16,7 +16,7 @@ func attemptOf(t *testing.T, ctx context.Context, timeout time.Duration) *try {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.begin(ctx).try(http.DefaultTransport)
+	return e.begin(ctx, e.accounting).try(http.DefaultTransport)
 }
 
 // An attempt's context ends in three ways, whether or not anyone asked for its
@@ -142,7 +142,7 @@ func TestAttemptContextValues(t *testing.T) {
 		if tr.ctx.Value(someKey{}) != 1 || tr.ctx.Value(watchKey{}) != tr || tr.ctx.Value(tallyKey{}) != tr.call.tally || tr.ctx.Value(2) != nil {
 			t.Error("values are lost")
 		}
-		if httptrace.ContextClientTrace(&tr.ctx) != &tr.trace {
+		if httptrace.ContextClientTrace(&tr.ctx) != tr.trace || tr.trace == nil {
 			t.Error("the hooks are not found")
 		}
 		tr.ctx.Done()
@@ -166,7 +166,7 @@ func TestCallersHooks(t *testing.T) {
 			GotConn:      func(httptrace.GotConnInfo) { got++ },
 			WroteRequest: func(httptrace.WroteRequestInfo) { got++ },
 		})
-		tr := e.begin(ctx).try(http.DefaultTransport)
+		tr := e.begin(ctx, e.accounting).try(http.DefaultTransport)
 		hooks := httptrace.ContextClientTrace(&tr.ctx)
 		hooks.GotConn(httptrace.GotConnInfo{Reused: true})
 		hooks.WroteHeaders()
@@ -183,7 +183,7 @@ func TestWithoutAccounting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := e.begin(t.Context()).try(http.DefaultTransport)
+	tr := e.begin(t.Context(), e.accounting).try(http.DefaultTransport)
 	if httptrace.ContextClientTrace(&tr.ctx) != nil {
 		t.Error("there are hooks")
 	}

@@ -5,6 +5,7 @@ package peers
 
 import (
 	_ "embed"
+	"runtime/debug"
 
 	"golang.org/x/mod/modfile"
 
@@ -22,9 +23,16 @@ func All() []harness.Client {
 //go:embed go.mod
 var goMod []byte
 
-// version returns the version of a module that this one requires. A test binary carries no build information
-// of its modules, so go.mod is read.
+// version returns the version of a module that is built in. A binary knows it; a test binary carries no such
+// information, so there go.mod is read.
 func version(module string) string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == module {
+				return m.Version
+			}
+		}
+	}
 	f, err := modfile.Parse("go.mod", goMod, nil)
 	if err != nil {
 		return ""

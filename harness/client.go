@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/retrychaos/retrychaos/harness/history"
+	"github.com/retrychaos/retrychaos/scenarios"
 )
 
 // A Client is the thing under test, behind an adapter: how to make an instance of it, and what its author
@@ -20,6 +21,8 @@ type Client struct {
 	// New makes an instance for one run, or for one call of a fleet. If the Caller is an io.Closer it is
 	// closed when its calls are over.
 	New func(env Env) (Caller, error)
+	// Known are the failures that are known and accepted. One that does not show is a finding of KnownID.
+	Known []scenarios.KnownFailure
 
 	trusts bool // a process that is told which certificate authority to trust
 }

@@ -11,9 +11,10 @@ import (
 )
 
 // judge sets Status and Reason from the verdicts and findings: a fail at the level wins, then what is
-// undecided, then pass. A scenario of which every check was skipped is skipped.
+// undecided, then what is known to fail, then pass. A scenario of which every check was skipped, or a failure
+// is known, is skipped.
 func (r *Result) judge(level check.Level) {
-	var failed, unknown []string
+	var failed, unknown, known []string
 	passed := false
 	for _, v := range r.Verdicts {
 		if v.Status == check.Pass {
@@ -21,6 +22,9 @@ func (r *Result) judge(level check.Level) {
 		}
 		if !v.Level.AtLeast(level) {
 			continue
+		}
+		if v.Known {
+			known = append(known, v.Check+": "+v.Reason)
 		}
 		switch v.Status {
 		case check.Fail:
@@ -37,6 +41,8 @@ func (r *Result) judge(level check.Level) {
 		r.Status, r.Reason = check.Fail, strings.Join(failed, "; ")
 	case len(unknown) > 0:
 		r.Status, r.Reason = check.Unknown, strings.Join(unknown, "; ")
+	case len(known) > 0:
+		r.Status, r.Reason = check.Skipped, strings.Join(known, "; ")
 	case !passed:
 		r.Status, r.Reason = check.Skipped, "no check applies"
 	default:
@@ -63,8 +69,8 @@ func (r *Result) Explain(level check.Level) string {
 			continue
 		}
 		fmt.Fprintf(&b, "\n%s %s (%s): %s\n", v.Status, v.Check, v.Level, v.Reason)
-		if c, ok := check.Lookup(v.Check); ok {
-			fmt.Fprintf(&b, "  the rule: %s\n", c.Holds)
+		if rule := Holds(v.Check); rule != "" {
+			fmt.Fprintf(&b, "  the rule: %s\n", rule)
 		}
 		if v.Source != "" {
 			fmt.Fprintf(&b, "  its source: %s\n", v.Source)
@@ -85,13 +91,25 @@ func (r *Result) Explain(level check.Level) string {
 }
 
 // ExpectID is the id of the check that holds a run against its scenario's own expectations.
-const ExpectID = "scenario.expect"
+const ExpectID = scenarios.ExpectRule
+
+// Holds returns the rule of a check as a sentence: of a built-in one, of ExpectID or of KnownID; "" for others.
+func Holds(id string) string {
+	switch id {
+	case ExpectID:
+		return "the run is as the scenario's author expects"
+	case KnownID:
+		return "what is declared to fail does fail"
+	}
+	c, _ := check.Lookup(id)
+	return c.Holds
+}
 
 // expectations makes the scenario's expect block a check. Its level is SHOULD: the rules proper have
 // checks of their own, and what an author expects beyond them is the author's.
 func expectations(s scenarios.Scenario) check.Check {
 	return check.Check{
-		ID: ExpectID, Holds: "the run is as the scenario's author expects", Level: check.Should, Source: s.Source,
+		ID: ExpectID, Holds: Holds(ExpectID), Level: check.Should, Source: s.Source,
 		Judge: func(h *history.History) check.Verdict { return expect(s.Expect, h) },
 	}
 }

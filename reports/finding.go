@@ -242,13 +242,7 @@ func (g *group) holds() string {
 	if g.harness {
 		return ""
 	}
-	if g.verdict.Check == harness.ExpectID {
-		return "the run is as the scenario's author expects"
-	}
-	if c, ok := check.Lookup(g.verdict.Check); ok {
-		return c.Holds
-	}
-	return ""
+	return harness.Holds(g.verdict.Check)
 }
 
 // source is where the rule comes from.

@@ -197,8 +197,8 @@ func (r *Report) ExitCode(level check.Level) int {
 
 // StatusAt is the status of a result when only verdicts of the level and above count, by the same rule as
 // the harness's own: a fail wins, then what could not be judged (an unknown verdict, or a finding of the
-// harness), then pass; a scenario to which no check applied is skipped. A status that no verdict explains
-// holds at every level.
+// harness), then a failure that is known and accepted, which is skipped, then pass; a scenario to which no check
+// applied is skipped. A status that no verdict explains holds at every level.
 func StatusAt(res *harness.Result, level check.Level) check.Status {
 	if len(res.Verdicts) == 0 && (len(res.Findings) == 0 || res.Status == check.Fail) {
 		if !isStatus(res.Status) {
@@ -206,7 +206,7 @@ func StatusAt(res *harness.Result, level check.Level) check.Status {
 		}
 		return res.Status
 	}
-	var explained, passed, failed bool
+	var explained, passed, failed, known bool
 	undecided := len(res.Findings) > 0
 	for _, v := range res.Verdicts {
 		explained = explained || v.Status == res.Status
@@ -215,6 +215,7 @@ func StatusAt(res *harness.Result, level check.Level) check.Status {
 			continue
 		}
 		failed = failed || v.Status == check.Fail
+		known = known || v.Known
 		undecided = undecided || v.Status == check.Unknown
 	}
 	switch {
@@ -222,7 +223,7 @@ func StatusAt(res *harness.Result, level check.Level) check.Status {
 		return check.Fail
 	case undecided || res.Status == check.Unknown && !explained:
 		return check.Unknown
-	case passed:
+	case passed && !known:
 		return check.Pass
 	}
 	return check.Skipped

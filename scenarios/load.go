@@ -150,7 +150,7 @@ func readBounded(name string, r io.Reader) ([]byte, error) {
 }
 
 func tooBig(name string) error {
-	return &LoadError{Problems: []Problem{{File: name, Line: 1, Col: 1, Msg: "the file is over 1 MiB, which is more than a file of scenarios can be: split it by family"}}}
+	return &LoadError{Problems: []Problem{{File: name, Line: 1, Col: 1, Msg: "the file is over 1 MiB, which is more than a file can be here: split it"}}}
 }
 
 func bare(list []located) []Scenario {
@@ -182,6 +182,15 @@ var familyName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // load reads one file. What it returns is worth something only where there are no problems, but for the
 // names, which are then checked for doubles all the same.
 func load(name string, data []byte) ([]located, []Problem) {
+	d, root, problems := read(name, data, "family and scenarios")
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return d.document(root)
+}
+
+// read parses a file of one document, and refuses what no file here uses. needs names what it cannot be without.
+func read(name string, data []byte, needs string) (*decoder, *yaml.Node, []Problem) {
 	src := &source{name: name, moved: map[*yaml.Node]bool{}, told: map[Problem]bool{}}
 	one := func(line, col int, format string, args ...any) []Problem {
 		return []Problem{{File: name, Line: line, Col: col, Msg: fmt.Sprintf(format, args...)}}
@@ -189,28 +198,27 @@ func load(name string, data []byte) ([]located, []Problem) {
 	if len(data) > maxFile {
 		var le *LoadError
 		errors.As(tooBig(name), &le)
-		return nil, le.Problems
+		return nil, nil, le.Problems
 	}
 	if line, col, what := badText(data); what != "" {
-		return nil, one(line, col, "%s", what)
+		return nil, nil, one(line, col, "%s", what)
 	}
 	src.lines = strings.Split(string(data), "\n")
 	var docs []yaml.Node
 	if err := yaml.Load(data, &docs, yaml.WithAllDocuments()); err != nil {
-		return nil, []Problem{src.syntax(err)}
+		return nil, nil, []Problem{src.syntax(err)}
 	}
 	if len(docs) == 0 || len(docs[0].Content) == 0 || isNull(docs[0].Content[0]) {
-		return nil, one(1, 1, "the file is empty: it needs family and scenarios")
+		return nil, nil, one(1, 1, "the file is empty: it needs %s", needs)
 	}
 	if len(docs) > 1 {
-		return nil, one(docs[1].Line, docs[1].Column, "a second document starts here: one file holds one family, so put it into a file of its own")
+		return nil, nil, one(docs[1].Line, docs[1].Column, "a second document starts here: put it into a file of its own")
 	}
 	root := docs[0].Content[0]
 	if p := src.forbidden(root, 0, nil); len(p) > 0 {
-		return nil, p
+		return nil, nil, p
 	}
-	d := &decoder{file: src, pos: map[string]*yaml.Node{}, bad: map[string]bool{}}
-	return d.document(root)
+	return &decoder{file: src, pos: map[string]*yaml.Node{}, bad: map[string]bool{}}, root, nil
 }
 
 // document decodes the top of a file.

@@ -185,7 +185,7 @@ func TestLoadRefuses(t *testing.T) {
 			":4:5: the alias *a: aliases are not used here; write it out, or use a matrix"}},
 		{"tag", file("    settle: !!str 1s"), []string{":7:13: the tag !!str: tags are not used here; take it out"}},
 		{"merge key", file("    <<: {settle: 1s}"), []string{":7:5: a key must be a plain word; merge keys and complex keys are not used here"}},
-		{"two documents", file() + "---\nfamily: b\n", []string{":8:1: a second document starts here: one file holds one family, so put it into a file of its own"}},
+		{"two documents", file() + "---\nfamily: b\n", []string{":8:1: a second document starts here: put it into a file of its own"}},
 		{"tab", "family: fam\nscenarios:\n\t- a\n", []string{":3:1: there is a tab where YAML wants spaces: indent with spaces"}},
 		{"no YAML", "family: [a\nscenarios: b\n", nil},
 		{"not UTF-8", "family: fam\nscenarios: \"\xff\"\n", []string{":2:13: the byte 0xff is no UTF-8: save the file as UTF-8"}},

@@ -55,6 +55,8 @@ type Verdict struct {
 	Calls    []string `json:"calls,omitempty"`    // the calls that show it, worst first
 	Evidence []string `json:"evidence,omitempty"` // further lines: numbers, positions
 	Notes    []string `json:"notes,omitempty"`    // worth telling, not a finding
+	// Known: the check failed, and was declared to. Status is then Skipped, and Reason says why it is accepted.
+	Known bool `json:"known,omitempty"`
 }
 
 // A Check is one rule.

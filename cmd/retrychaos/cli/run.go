@@ -29,6 +29,7 @@ type runFlags struct {
 	exec      string
 	globs     []string
 	folder    string
+	knownFile string
 	seed      uint64
 	out       string
 	level     string
@@ -102,7 +103,9 @@ Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or inpu
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
+	fl.StringVar(&f.knownFile, "known-failing", "", "`FILE` of failures that are known and accepted, each with its reason: they do not count, and one that passes does")
 	_ = cmd.MarkFlagFilename("scenarios", "yaml")
+	_ = cmd.MarkFlagFilename("known-failing", "yaml")
 	_ = cmd.MarkFlagDirname("out")
 	return cmd
 }
@@ -128,6 +131,9 @@ func (f *runFlags) resolve(cmd *cobra.Command) error {
 		errs = append(errs, errors.New("--out: the folder has no name"))
 	}
 	errs = append(errs, f.resolveClients(cmd), f.resolveScenarios())
+	if f.knownFile != "" {
+		errs = append(errs, f.resolveKnown())
+	}
 	if f.seed == 0 {
 		f.seed = harness.NewSeed()
 	}

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,7 +117,7 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 	r = r.withDefaults()
 	res := &Result{
 		Scenario: s.Name, Summary: s.Summary, Rule: s.Rule, Source: s.Source,
-		Client: client.Name, World: string(r.World), Seed: r.Seed,
+		Client: client.Name, World: string(r.World), Seed: r.Seed, Drawn: draws(s),
 	}
 	if why := unfit(client, s, r.World); why != "" {
 		res.Status, res.Reason = check.Skipped, why
@@ -197,6 +198,12 @@ const maxArgument = 64 << 10
 
 // maxProcesses bounds the calls of a scenario for a client that is a process a call.
 const maxProcesses = 50
+
+// draws reports whether the scenario draws something from the seed that a client can tell.
+func draws(s scenarios.Scenario) bool {
+	return s.Draw != nil || s.Server.Capacity != nil ||
+		slices.ContainsFunc(s.Calls, func(g scenarios.Group) bool { return g.Arrivals == scenarios.Poisson })
+}
 
 func decisions(h *history.History) []Decision {
 	var out []Decision

@@ -9,13 +9,16 @@ import (
 
 // A Result is one scenario run by one client in one world, judged.
 type Result struct {
-	Scenario string          `json:"scenario"`
-	Summary  string          `json:"summary"`
-	Rule     string          `json:"rule"`
-	Source   string          `json:"source,omitempty"`
-	Client   string          `json:"client"`
-	World    string          `json:"world"`
-	Seed     uint64          `json:"seed"`
+	Scenario string `json:"scenario"`
+	Summary  string `json:"summary"`
+	Rule     string `json:"rule"`
+	Source   string `json:"source,omitempty"`
+	Client   string `json:"client"`
+	World    string `json:"world"`
+	Seed     uint64 `json:"seed"`
+	// Drawn says that the scenario draws faults, arrivals or service times from the seed: with another one it
+	// is another run.
+	Drawn    bool            `json:"drawn,omitempty"`
 	Status   check.Status    `json:"status"` // the worst of its verdicts at the level that was asked for
 	Reason   string          `json:"reason,omitempty"`
 	Verdicts []check.Verdict `json:"verdicts,omitempty"`

@@ -34,7 +34,8 @@ type drive struct {
 	seed     uint64
 	env      environment
 
-	attemptCap int // attempts per call; 0: the server's default
+	attemptCap int  // attempts per call; 0: the server's default
+	free       bool // whoever makes the calls may give them header fields of their own
 
 	// What follows is read by history, which may be asked while a stuck run still goes on.
 	mu       sync.Mutex
@@ -71,10 +72,7 @@ func (d *drive) run(net *world.Network) {
 	defer net.Close()
 	start := time.Now()
 	rec := newRecorder(start)
-	srv := server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start,
-		Keys: d.scenario.Server.Keys, Profile: d.scenario.Server.Profile, Expiry: d.scenario.Server.Expiry,
-		Token: d.scenario.Server.Token, Protocol: d.scenario.Server.Protocol, AttemptCap: d.attemptCap,
-		Capacity: d.scenario.Server.Capacity, Incidents: d.scenario.Server.Incidents})
+	srv := d.newServer(start)
 	jobs := d.expand(rec, srv)
 	d.mu.Lock()
 	d.srv, d.rec, d.start = srv, rec, start
@@ -129,6 +127,14 @@ func (d *drive) run(net *world.Network) {
 	if err := <-served; err != nil {
 		d.finding(history.FindingHarness, "serving: %v", err)
 	}
+}
+
+// newServer makes the scenario's server.
+func (d *drive) newServer(start time.Time) *server.Server {
+	s := d.scenario.Server
+	return server.New(server.Config{Scenario: d.scenario.Name, Seed: d.seed, Start: start, AttemptCap: d.attemptCap,
+		Keys: s.Keys, Profile: s.Profile, Expiry: s.Expiry, Token: s.Token, Protocol: s.Protocol,
+		Capacity: s.Capacity, Incidents: s.Incidents})
 }
 
 // calls starts every call at its time and waits until all are over or the world's limit is reached.

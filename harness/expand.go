@@ -80,7 +80,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			fields.Set("Authorization", "Bearer "+server.StaleToken)
 		}
 		kept := lasting(fields)
-		if d.client.Declared.Process {
+		if d.client.Declared.Process || d.free {
 			kept = nil // a command line has no placeholder for header fields
 		}
 		for range g.Count {

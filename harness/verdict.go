@@ -50,6 +50,10 @@ func (r *Result) judge(level check.Level) {
 	}
 }
 
+// Conclude sets Status and Reason from the verdicts and findings at a level, for a result that was put together by
+// others.
+func (r *Result) Conclude(level check.Level) { r.judge(level) }
+
 // Recorded returns the history, so that a Result can be handed to the matchers.
 func (r *Result) Recorded() *history.History { return r.History }
 
@@ -104,6 +108,9 @@ func Holds(id string) string {
 	c, _ := check.Lookup(id)
 	return c.Holds
 }
+
+// Expectations is the check of a scenario's own expect block, for those who judge a history by themselves.
+func Expectations(s scenarios.Scenario) check.Check { return expectations(s) }
 
 // expectations makes the scenario's expect block a check. Its level is SHOULD: the rules proper have
 // checks of their own, and what an author expects beyond them is the author's.

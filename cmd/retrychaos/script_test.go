@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -31,6 +32,7 @@ func TestScripts(t *testing.T) {
 			"grow":      grow,
 			"crlf":      crlf,
 			"smaller":   smaller,
+			"awaits":    awaits,
 		},
 	})
 }
@@ -109,5 +111,21 @@ func smaller(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if n := len(ts.ReadFile(args[0])); n >= limit {
 		ts.Fatalf("%s has %d bytes", args[0], n)
+	}
+}
+
+// awaits waits until a file is there: awaits FILE.
+func awaits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: awaits FILE")
+	}
+	for wait := time.Millisecond; ; wait *= 2 {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		if wait > 10*time.Second {
+			ts.Fatalf("%s does not come", args[0])
+		}
+		time.Sleep(wait)
 	}
 }

@@ -14,6 +14,7 @@ const (
 	FileJSON     = "report.json"
 	FileJUnit    = "junit.xml"
 	FileMarkdown = "report.md"
+	FileHTML     = "report.html"
 )
 
 // formats are the files of a report. A new format is a line here and a file of its own.
@@ -24,6 +25,7 @@ var formats = []struct {
 	{FileJSON, func(w io.Writer, r *Report) error { return r.WriteJSON(w) }},
 	{FileJUnit, WriteJUnit},
 	{FileMarkdown, func(w io.Writer, r *Report) error { return WriteMarkdown(w, r, MarkdownOptions{}) }},
+	{FileHTML, func(w io.Writer, r *Report) error { return WriteHTML(w, r, HTMLOptions{}) }},
 }
 
 // WriteAll writes the report in every format into a folder, which it makes if need be, and returns the paths of

@@ -297,8 +297,10 @@ func (g *group) shown() (*history.History, *history.Call) {
 }
 
 // reproduce is the command that runs the group's first scenario again.
-func (r *Report) reproduce(g *group) string {
-	res := g.results[0]
+func (r *Report) reproduce(g *group) string { return r.command(g.results[0], g.verdict.Level) }
+
+// command runs a result's scenario again, so that findings of a level show.
+func (r *Report) command(res *harness.Result, level check.Level) string {
 	cmd := r.client(res.Client).Repro
 	if cmd == "" {
 		cmd = "retrychaos run --client " + shellWord(res.Client)
@@ -307,8 +309,8 @@ func (r *Report) reproduce(g *group) string {
 	if res.World != "" {
 		cmd += " --world " + shellWord(res.World)
 	}
-	if l := g.verdict.Level; l != "" && l != check.Must {
-		cmd += " --level " + strings.ToLower(shellWord(string(l)))
+	if level != "" && level != check.Must {
+		cmd += " --level " + strings.ToLower(shellWord(string(level)))
 	}
 	return cmd
 }

@@ -99,17 +99,8 @@ func (p *page) section(head string, rows []func() string, noun, foot string, sha
 
 func mdTop(r *Report) string {
 	c := r.Counts()
-	result := "no finding"
-	switch worst := c.worst(); {
-	case c.Total == c.Skipped:
-		result = "nothing was judged"
-	case worst == check.Fail:
-		result = fmt.Sprintf("%d of %d failed", c.Failed, c.Total)
-	case worst == check.Unknown:
-		result = fmt.Sprintf("%d of %d undecided", c.Unknown, c.Total)
-	}
 	return fmt.Sprintf("# %s retrychaos: %s\n\n%s\n\n%s\n\n| client | version | ✓ passed | ✗ failed | ? unknown | – skipped |\n| --- | --- | ---: | ---: | ---: | ---: |\n",
-		glyph(c.worst()), result, mdText(clip(plain(headline(r)), 300)), mdText(summary(r)))
+		glyph(c.worst()), resultText(c), mdText(clip(plain(headline(r)), 300)), mdText(summary(r)))
 }
 
 func mdClientRows(r *Report) []func() string {

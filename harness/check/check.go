@@ -57,6 +57,8 @@ type Verdict struct {
 	Notes    []string `json:"notes,omitempty"`    // worth telling, not a finding
 	// Known: the check failed, and was declared to. Status is then Skipped, and Reason says why it is accepted.
 	Known bool `json:"known,omitempty"`
+	// Waits is what timing.spread saw of the wave that it tells of, for a picture; nil in every other verdict.
+	Waits *Waits `json:"waits,omitempty"`
 }
 
 // A Check is one rule.

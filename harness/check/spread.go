@@ -122,6 +122,10 @@ func judgeSpread(h *history.History) Verdict {
 		v = unknown("no wave could show lock-step: %s", powerless[0])
 		notes = append(notes, powerless[1:]...)
 	}
+	if failed == 0 {
+		at = shown.closest()
+	}
+	v.Waits = shown.waits(at)
 	peak, lines := histogram(slices.Clone(shown.xs))
 	v.Evidence = append(evidence[:min(len(evidence), maxEvidence)], fmt.Sprintf("%s, peak %.1f times the mean:", shown.name(), peak))
 	v.Evidence = append(v.Evidence, lines...)

@@ -250,7 +250,7 @@ func TestWriteAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []string{filepath.Join(dir, "report.json"), filepath.Join(dir, "junit.xml"), filepath.Join(dir, "report.md")}
+		want := []string{filepath.Join(dir, "report.json"), filepath.Join(dir, "junit.xml"), filepath.Join(dir, "report.md"), filepath.Join(dir, "report.html")}
 		if !slices.Equal(paths, want) {
 			t.Errorf("paths %q, want %q", paths, want)
 		}
@@ -259,7 +259,7 @@ func TestWriteAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 3 {
+	if len(entries) != 4 {
 		t.Errorf("%d files in the folder: something was left behind: %v", len(entries), entries)
 	}
 	f, err := os.Open(filepath.Join(dir, FileJSON))
@@ -283,7 +283,7 @@ func TestWriteAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	paths, err := WriteAll(other, oneClient())
-	if err == nil || !strings.Contains(err.Error(), filepath.Join(other, FileJUnit)) || len(paths) != 2 {
+	if err == nil || !strings.Contains(err.Error(), filepath.Join(other, FileJUnit)) || len(paths) != 3 {
 		t.Errorf("paths %q, error %v", paths, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(other, ".*")); len(left) != 0 {
@@ -326,6 +326,7 @@ func TestWriteErrorsAreReported(t *testing.T) {
 		"terminal": func(w io.Writer) error { return WriteTerminal(w, r, TerminalOptions{}) },
 		"junit":    func(w io.Writer) error { return WriteJUnit(w, r) },
 		"markdown": func(w io.Writer) error { return WriteMarkdown(w, r, MarkdownOptions{}) },
+		"html":     func(w io.Writer) error { return WriteHTML(w, r, HTMLOptions{}) },
 	} {
 		if err := write(&failWriter{n: 100}); !errors.Is(err, io.ErrShortWrite) {
 			t.Errorf("%s: error %v, want the writer's", name, err)

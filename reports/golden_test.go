@@ -48,13 +48,14 @@ func TestGolden(t *testing.T) {
 		"one-color.txt": func(w io.Writer) error {
 			return WriteTerminal(w, one, TerminalOptions{Color: true, Width: 100, MaxFindings: 1})
 		},
-		"one.xml":     func(w io.Writer) error { return WriteJUnit(w, one) },
-		"one.md":      func(w io.Writer) error { return WriteMarkdown(w, one, MarkdownOptions{}) },
-		"three.txt":   func(w io.Writer) error { return WriteTerminal(w, three, TerminalOptions{Dir: "retrychaos-report"}) },
-		"three.md":    func(w io.Writer) error { return WriteMarkdown(w, three, MarkdownOptions{}) },
-		"empty.txt":   func(w io.Writer) error { return WriteTerminal(w, fixed(Run{}, nil), TerminalOptions{}) },
-		"empty.md":    func(w io.Writer) error { return WriteMarkdown(w, fixed(Run{}, nil), MarkdownOptions{}) },
-		"passing.txt": func(w io.Writer) error { return WriteTerminal(w, passing(), TerminalOptions{}) },
+		"one.xml":      func(w io.Writer) error { return WriteJUnit(w, one) },
+		"one.md":       func(w io.Writer) error { return WriteMarkdown(w, one, MarkdownOptions{}) },
+		"three.txt":    func(w io.Writer) error { return WriteTerminal(w, three, TerminalOptions{Dir: "retrychaos-report"}) },
+		"three.md":     func(w io.Writer) error { return WriteMarkdown(w, three, MarkdownOptions{}) },
+		"empty.txt":    func(w io.Writer) error { return WriteTerminal(w, fixed(Run{}, nil), TerminalOptions{}) },
+		"empty.md":     func(w io.Writer) error { return WriteMarkdown(w, fixed(Run{}, nil), MarkdownOptions{}) },
+		"one.html.txt": func(w io.Writer) error { readHTML(t, one, HTMLOptions{}).outline(t, w); return nil },
+		"passing.txt":  func(w io.Writer) error { return WriteTerminal(w, passing(), TerminalOptions{}) },
 	} {
 		t.Run(name, func(t *testing.T) { golden(t, name, write) })
 	}

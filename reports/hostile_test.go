@@ -50,6 +50,7 @@ func TestHostileText(t *testing.T) {
 			"terminal verbose": func(w io.Writer) error { return WriteTerminal(w, r, TerminalOptions{Verbose: true, Width: 200}) },
 			"markdown":         func(w io.Writer) error { return WriteMarkdown(w, r, MarkdownOptions{}) },
 			"junit":            func(w io.Writer) error { return WriteJUnit(w, r) },
+			"html":             func(w io.Writer) error { return WriteHTML(w, r, HTMLOptions{}) },
 			"progress": func(w io.Writer) error {
 				p := NewProgress(w, 1, ProgressOptions{})
 				p.Done(nasty, check.Fail)

@@ -102,8 +102,19 @@ func (r *Report) htmlOrder(x *htmlIndex) []string {
 		}
 	}
 	for i := range r.Results {
-		if len(findingsOf(&r.Results[i], check.May)) > 0 {
+		if len(toTell(&r.Results[i])) > 0 {
 			add(&r.Results[i])
+		}
+	}
+	return out
+}
+
+// toTell lists what a cell tells in words: what is wrong at any level, and what is known to fail.
+func toTell(res *harness.Result) []item {
+	out := findingsOf(res, check.May)
+	for _, v := range res.Verdicts {
+		if v.Known {
+			out = append(out, item{Verdict: v})
 		}
 	}
 	return out
@@ -142,13 +153,13 @@ type said struct {
 func (r *Report) words(res *harness.Result, several bool) string {
 	var list []said
 	level := check.Must
-	for _, f := range findingsOf(res, check.May) {
+	for _, f := range toTell(res) {
 		g := group{verdict: f.Verdict, harness: f.own}
 		s := said{item: f, Name: plain(f.Check), Rule: g.holds(), From: g.source(), Lines: f.Evidence,
-			Below: !f.own && !f.Level.AtLeast(r.Level)}
+			Below: !f.own && !f.Known && !f.Level.AtLeast(r.Level)}
 		if f.own {
 			s.Name = harnessID(f.Check)
-		} else if !level.AtLeast(check.May) || f.Level != "" && !f.Level.AtLeast(level) {
+		} else if f.Level != "" && !f.Level.AtLeast(level) {
 			level = f.Level
 		}
 		if n := len(s.Lines) - maxEvidence; n > 1 {
@@ -185,7 +196,7 @@ func (r *Report) pictures(res *harness.Result) string {
 		return b.String()
 	}
 	shown := map[string]bool{}
-	for _, f := range findingsOf(res, check.May) {
+	for _, f := range toTell(res) {
 		g := group{verdict: f.Verdict, results: []*harness.Result{res}}
 		if h, c := g.shown(); c != nil && !shown[c.ID] && len(shown) < maxPictures {
 			shown[c.ID] = true

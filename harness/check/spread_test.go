@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -162,6 +163,9 @@ func TestSpreadPassesGoodHerds(t *testing.T) {
 		if assumed != (p.d.Jitter == history.JitterUndeclared) {
 			t.Errorf("%s: assumed is %v: %v", p.name, assumed, v.Notes)
 		}
+		if w := v.Waits; w == nil || w.Schema != WaitsSchema || w.Calls == 0 || w.Most >= w.Limit {
+			t.Errorf("%s: waits %+v", p.name, w)
+		}
 	}
 }
 
@@ -199,6 +203,9 @@ func TestSpreadCatchesHerds(t *testing.T) {
 		v := timingSpread.judge(herdBy(rng, p, 50, 3, ms/10))
 		if v.Status != Fail || len(v.Calls) == 0 || v.Level != Should {
 			t.Errorf("%s: %s: %s\n%s", p.name, v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
+		}
+		if w := v.Waits; w == nil || w.Most < w.Limit || !strings.HasPrefix(v.Reason, fmt.Sprintf("%d of %d calls came back within %s", w.Most, w.Calls, dur(w.Window))) {
+			t.Errorf("%s: waits %+v for %s", p.name, w, v.Reason)
 		}
 	}
 }

@@ -61,8 +61,9 @@ side by side. A client of your own is a command (--exec, one process a call; pla
 {method} {url} {key} {body} {call} {cacert}; exit status 0 means that the call succeeded), or, in Go,
 harness.Run in a test.
 
-Reports go to the folder --out: report.json, junit.xml, report.md. An interrupt (Ctrl-C)
-finishes what is under way, skips the rest and still writes them.
+Reports go to the folder --out: report.html, for a browser, report.json, junit.xml and
+report.md. An interrupt (Ctrl-C) finishes what is under way, skips the rest and still
+writes them.
 
 Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or input,
 3 undecided, interrupted, or a fault of the harness itself.`,

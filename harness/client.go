@@ -77,6 +77,8 @@ type Call struct {
 	URL    string
 	Header http.Header // calls of a group share it: it is not to be written to
 	Body   []byte      // nil: none
+	// Stream: the application has the body as a stream that can be read once, from Reader.
+	Stream bool
 	// Key is an idempotency key made for this call, for clients that do not make their own; "" where the
 	// application wants none.
 	Key string
@@ -88,15 +90,26 @@ type Call struct {
 	KeyText string
 	// Idempotent tells that the application says that the call may happen twice, whatever its method.
 	Idempotent bool
+
+	stream io.Reader // of Stream, shared by all copies of the call
 }
 
-// Request makes the call's request, with GetBody, and with Key as its Idempotency-Key where there is one.
-func (c Call) Request(ctx context.Context) (*http.Request, error) {
-	var body io.Reader
-	if c.Body != nil {
-		body = bytes.NewReader(c.Body)
+// Reader returns the call's body to be read, nil if there is none. It begins anew each time, but for a Stream:
+// there it is always the same one, and nothing more comes of it when it has been read.
+func (c Call) Reader() io.Reader {
+	switch {
+	case c.Body == nil:
+		return nil
+	case c.Stream:
+		return c.stream
 	}
-	req, err := http.NewRequestWithContext(ctx, c.Method, c.URL, body)
+	return bytes.NewReader(c.Body)
+}
+
+// Request makes the call's request, with Key as its Idempotency-Key where there is one. It has GetBody, unless the
+// body is a Stream.
+func (c Call) Request(ctx context.Context) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, c.Method, c.URL, c.Reader())
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,10 @@
 package harness
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -98,7 +100,9 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			if !g.SameInstant {
 				j.offset += time.Duration(skew.Int64N(int64(maxSkew)))
 			}
-			j.call.Body = payload
+			if j.call.Body = payload; g.Stream {
+				j.call.Stream, j.call.stream = true, onlyRead(payload)
+			}
 			if g.Key {
 				j.call.Key = wireKey(cmp.Or(j.call.KeyText, uuid(keys)), d.scenario.Server.Profile)
 			}
@@ -109,6 +113,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			call := &history.Call{
 				ID: id, Group: g.Name, Method: g.Method, Path: path, Resource: resource, Keyed: g.Key,
 				KeyHonoured: j.call.KeyHonoured, KeyText: j.call.KeyText, MayRepeat: g.Idempotent, Fleet: g.Fleet, BodyLen: len(j.call.Body),
+				Stream:  g.Stream,
 				Planned: texts, Endless: endless,
 			}
 			if len(j.call.Body) > 0 {
@@ -121,6 +126,9 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 	}
 	return jobs
 }
+
+// onlyRead returns a body as a stream: something of which net/http knows neither the length nor how to have it again.
+func onlyRead(body []byte) io.Reader { return struct{ io.Reader }{bytes.NewReader(body)} }
 
 func header(g scenarios.Group) http.Header {
 	h := http.Header{"Accept": {"application/json"}}

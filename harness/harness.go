@@ -183,6 +183,9 @@ func unfit(c Client, s scenarios.Scenario, w world.Kind) string {
 		if g.Header.Get("Expect") != "" {
 			return "a command line has no placeholder for the field Expect"
 		}
+		if g.Stream {
+			return "a body that can be read once cannot be handed to a process"
+		}
 		if len(g.Payload()) > maxArgument {
 			return fmt.Sprintf("a body of more than %s does not fit into a command line", faults.FormatSize(maxArgument))
 		}

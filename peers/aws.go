@@ -47,6 +47,9 @@ func awsCall(ctx context.Context, hc *http.Client, retryer *awsretry.Standard, c
 		if err == nil || n >= retryer.MaxAttempts() || !retryer.IsErrorRetryable(err) {
 			return harness.Receive(call, resp, err)
 		}
+		if call.Stream {
+			return harness.Receive(call, nil, err) // the SDK rewinds the body, and ends where it cannot
+		}
 		token, refused := retryer.GetRetryToken(ctx, err)
 		if refused != nil {
 			return harness.Receive(call, nil, err)

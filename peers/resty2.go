@@ -30,7 +30,7 @@ func Resty2() harness.Client {
 					r.SetHeader("Idempotency-Key", call.Key)
 				}
 				if call.Body != nil {
-					r.SetBody(call.Body)
+					r.SetBody(call.Reader())
 				}
 				resp, err := r.Execute(call.Method, call.URL)
 				if err != nil {

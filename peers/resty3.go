@@ -33,7 +33,7 @@ func (c *resty3) Call(ctx context.Context, call harness.Call) harness.Outcome {
 		r.SetHeader("Idempotency-Key", call.Key)
 	}
 	if call.Body != nil {
-		r.SetBody(call.Body)
+		r.SetBody(call.Reader())
 	}
 	resp, err := r.Execute(call.Method, call.URL)
 	if err != nil {

@@ -78,6 +78,7 @@ type fileCall struct {
 	Idempotent   bool     `yaml:"idempotent,omitempty" doc:"the application says that the call may happen twice, whatever its method"`
 	Body         string   `yaml:"body,omitempty" doc:"of the request; POST, PUT and PATCH have a small JSON object unless said"`
 	BodySize     size     `yaml:"body_size,omitempty" doc:"in place of body: a JSON object of so many bytes, like 64KiB or 4MiB"`
+	Stream       bool     `yaml:"stream,omitempty" doc:"the application's body is a stream that can be read once, of unknown length"`
 	Header       header   `yaml:"header,omitempty" doc:"further request header fields, each a text or a list of texts"`
 	Deadline     deadline `yaml:"deadline,omitempty" doc:"from the call's start; 30s unless said; none for no deadline"`
 	CancelAfter  duration `yaml:"cancel_after,omitempty" doc:"the application cancels so long after the call's start"`
@@ -166,7 +167,7 @@ func (f *fileScenario) scenario(family string) Scenario {
 		g := Group{
 			Name: c.Name, Method: string(c.Method), Path: c.Path, Resource: c.Resource, Key: c.Key,
 			KeyUntrusted: c.KeyUntrusted, KeyText: c.KeyText, Idempotent: c.Idempotent, Body: c.Body,
-			BodySize: int(c.BodySize), Header: http.Header(c.Header),
+			BodySize: int(c.BodySize), Stream: c.Stream, Header: http.Header(c.Header),
 			Deadline: time.Duration(c.Deadline), CancelAfter: time.Duration(c.CancelAfter),
 			Start: time.Duration(c.Start), Every: time.Duration(c.Every), Arrivals: Arrivals(c.Arrivals), After: c.After, Fleet: c.Fleet,
 			SameInstant: c.SameInstant, Faults: plain(c.Faults),

@@ -84,7 +84,7 @@ func formOf(s Scenario, name string) fileScenario {
 	for i, g := range s.Calls {
 		c := fileCall{
 			Resource: g.Resource, Key: g.Key, KeyUntrusted: g.KeyUntrusted, KeyText: g.KeyText,
-			Idempotent: g.Idempotent, BodySize: size(g.BodySize), Header: header(g.Header),
+			Idempotent: g.Idempotent, BodySize: size(g.BodySize), Stream: g.Stream, Header: header(g.Header),
 			CancelAfter: duration(g.CancelAfter), Start: duration(g.Start), Every: duration(g.Every),
 			After: g.After, Fleet: g.Fleet, SameInstant: g.SameInstant, Faults: formed(g.Faults),
 		}

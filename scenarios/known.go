@@ -25,7 +25,7 @@ type KnownFailure struct {
 
 // Concerns reports whether k speaks of that client in that scenario.
 func (k KnownFailure) Concerns(client, scenario string) bool {
-	return (k.Client == "" || glob(k.Client, client)) && glob(k.Scenario, scenario)
+	return (k.Client == "" || Glob(k.Client, client)) && Glob(k.Scenario, scenario)
 }
 
 // Names is what a file of known failures can speak of. What is nil is not looked at.
@@ -53,7 +53,7 @@ func LoadKnownFailures(name string, data []byte, names Names) ([]KnownFailure, e
 	seen := map[KnownFailure]int{}
 	for i, k := range doc.List {
 		at := func(field string) string { return fmt.Sprintf("known_failing[%d].%s", i, field) }
-		if k.Client != "" && names.Clients != nil && !slices.ContainsFunc(names.Clients, func(n string) bool { return glob(k.Client, n) }) {
+		if k.Client != "" && names.Clients != nil && !slices.ContainsFunc(names.Clients, func(n string) bool { return Glob(k.Client, n) }) {
 			d.issue(Issue{Path: at("client"), Msg: fmt.Sprintf("no client is called %q", clip(k.Client)), Near: nearest.Word(k.Client, names.Clients)})
 		}
 		switch {

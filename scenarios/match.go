@@ -34,7 +34,7 @@ func Match(list []Scenario, patterns ...string) ([]Scenario, error) {
 	for _, s := range list {
 		hit := false
 		for i, p := range patterns {
-			if glob(p, s.Name) {
+			if Glob(p, s.Name) {
 				hit, hits[i] = true, true
 			}
 		}
@@ -50,9 +50,9 @@ func Match(list []Scenario, patterns ...string) ([]Scenario, error) {
 	return out, nil
 }
 
-// glob matches without recursion, so that a pattern of many stars costs no more than its length times
-// that of the name.
-func glob(pattern, name string) bool {
+// Glob reports whether a name fits a pattern of Match. It works without recursion, so that a pattern of many stars
+// costs no more than its length times that of the name.
+func Glob(pattern, name string) bool {
 	p, n := []rune(pattern), []rune(name)
 	star, mark := -1, 0
 	i, j := 0, 0

@@ -18,12 +18,12 @@ func TestGlob(t *testing.T) {
 		{"a/??", "a/b", false}, {"*/b", "a/b", true}, {"*b*c", "a/bxbc", true}, {"", "a/b", false}, {"**", "a/b", true},
 		{"a?b", "a/b", true}, {"A/b", "a/b", false},
 	} {
-		if got := glob(c.pattern, c.name); got != c.want {
-			t.Errorf("glob(%q, %q) = %v", c.pattern, c.name, got)
+		if got := Glob(c.pattern, c.name); got != c.want {
+			t.Errorf("Glob(%q, %q) = %v", c.pattern, c.name, got)
 		}
 	}
 	start := time.Now()
-	glob(strings.Repeat("*a", 500)+"b", strings.Repeat("a", 5000))
+	Glob(strings.Repeat("*a", 500)+"b", strings.Repeat("a", 5000))
 	if d := time.Since(start); d > 2*time.Second {
 		t.Errorf("many stars took %v", d)
 	}

@@ -108,6 +108,7 @@ type Group struct {
 	Idempotent  bool
 	Body        string        // default for POST, PUT, PATCH: a small JSON object
 	BodySize    int           // in place of Body: a JSON object of so many bytes, always the same
+	Stream      bool          // the application's body is a stream that can be read once, of unknown length
 	Header      http.Header   // further request headers
 	Deadline    time.Duration // from the call's start; default 30s; NoDeadline for none
 	CancelAfter time.Duration // the application cancels so long after the call's start; 0: never

@@ -119,6 +119,8 @@ func couldRecover(h *history.History, c *history.Call, allowed int) bool {
 		return false
 	case a.Stored || a.Replayed: // the key can have no other answer
 		return false
+	case c.Stream: // what was read of the body is gone, unless the client has kept it
+		return false
 	case !history.IdempotentMethod(c.Method) && !licensed(c, a) && !(c.MayRepeat && h.Declared.CanBeTold) && a.Status != 429 && !passing(a):
 		return false
 	}

@@ -71,7 +71,8 @@ func (c *client) Call(ctx context.Context, call harness.Call) harness.Outcome {
 			lost = f
 		}
 		last = f
-		if n >= c.attempts || !c.repeat(call, f) {
+		// A stream has been read: there is no body to repeat the call with.
+		if n >= c.attempts || call.Stream || !c.repeat(call, f) {
 			return c.fail(call, n, sent, last, nil)
 		}
 		own = c.backoff(random, n, own)

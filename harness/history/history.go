@@ -100,6 +100,7 @@ type Call struct {
 	Keyed       bool          `json:"keyed,omitempty"`      // the application wants an idempotency key
 	KeyHonoured bool          `json:"honoured,omitempty"`   // and told the client that the server honours it
 	KeyText     string        `json:"key_text,omitempty"`   // the key, raw, where the application has one of its own
+	Stream      bool          `json:"stream,omitempty"`     // the application's body is a stream that can be read once
 	MayRepeat   bool          `json:"may_repeat,omitempty"` // the application says that it may happen twice, whatever its method
 	Fleet       bool          `json:"fleet,omitempty"`      // a client instance of its own
 	BodyHash    string        `json:"body_hash,omitempty"`  // of the bytes that the application gave

@@ -24,7 +24,7 @@ func sample() *History {
 			ID: "c1", Group: "calls", Method: "POST", Path: "/charges/c1", Resource: "/charges/c1", Keyed: true, KeyHonoured: true,
 			Fleet: true, BodyHash: "h", BodyLen: 7, Started: 1, Ended: 8 * s, Returned: true, Deadline: 30 * s, CancelAt: 8 * s, Capped: true,
 			Planned: []string{"429 retry-after=2", "connection_reset@after_commit"}, Endless: true,
-			Outcome: Outcome{OK: true, Status: 200, Error: "late", Traits: []string{TraitReset, TraitEOF}, Attempts: 3, Panic: "p"}, KeyText: "t", MayRepeat: true,
+			Outcome: Outcome{OK: true, Status: 200, Error: "late", Traits: []string{TraitReset, TraitEOF}, Attempts: 3, Panic: "p"}, KeyText: "t", MayRepeat: true, Stream: true,
 			Attempts: []*Attempt{
 				{N: 1, At: 1, Ended: 1, Conn: 1, Method: "POST", Key: "k", BodyHash: "h", BodyLen: 7, Fault: "429 retry-after=2",
 					FaultName: "status", Category: "status", Delivered: true, Status: 429, RetryAfter: []string{"2"}, NotBefore: 2 * s},

@@ -102,6 +102,9 @@ func (c *Call) intro() string {
 	if c.MayRepeat {
 		s += ", which may happen twice"
 	}
+	if c.Stream {
+		s += ", with a body that can be read once"
+	}
 	if c.Started >= skew {
 		s += ", " + Dur(c.Started) + " into the run"
 	}

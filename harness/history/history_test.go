@@ -195,7 +195,7 @@ func TestTimeline(t *testing.T) {
 		text = append(text, l.String())
 	}
 	want := []string{
-		"call c1: POST /charges/c1, with a key that the server is known to honour, which may happen twice, deadline after 30s",
+		"call c1: POST /charges/c1, with a key that the server is known to honour, which may happen twice, with a body that can be read once, deadline after 30s",
 		"attempt 1: connection 1 fresh, 429 retry-after=2, status 429, Retry-After: 2",
 		"attempt 2: connection 1 reused, connection_reset@after_commit (not delivered), commits effect 1, no status",
 		"; 1s after the failure, 1s before Retry-After allows",

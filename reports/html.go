@@ -108,7 +108,7 @@ func (p *htmlPage) reasons(head string, list []reasoned) htmlReasons {
 		out.List = append(out.List, htmlReason{x.reason, x.scenarios})
 	}
 	if n := len(list) - len(out.List); n > 0 {
-		p.LeftOut = append(p.LeftOut, fmt.Sprintf("%s: %d more.", head, n))
+		p.LeftOut = append(p.LeftOut, fmt.Sprintf("%d more under %s.", n, head))
 	}
 	return out
 }
@@ -130,7 +130,8 @@ func WriteHTML(w io.Writer, r *Report, o HTMLOptions) error {
 	if p.Index, err = embedded(index); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	cells := r.htmlCells(index, cmp.Or(o.MaxBytes, DefaultMaxHTML)-len(p.Index))
+	limit := cmp.Or(o.MaxBytes, DefaultMaxHTML)
+	cells := r.htmlCells(index, limit-len(p.Index)-limit/64) // the rest of the page is small
 	if p.Words, err = embedded(cells.words); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
@@ -210,7 +211,7 @@ func (r *Report) facts() [][2]string {
 		{"tool", strings.TrimSpace(r.Tool.Name + " " + r.Tool.Version + ", " + r.Tool.Go)},
 		{"run", r.Started.UTC().Format(time.DateTime) + " UTC"},
 		{"seed", fmt.Sprint(r.Seed)},
-		{"world", strings.Join(r.worlds(), " and ")},
+		{"world", cmp.Or(strings.Join(r.worlds(), " and "), "none")},
 		{"level", levelText(r.Level)},
 		{"clients", fmt.Sprint(len(r.Clients))},
 		{"results", fmt.Sprint(len(r.Results))},

@@ -75,6 +75,8 @@ const maxListed = 400
 func (r *Report) htmlIndex() *htmlIndex {
 	x := &htmlIndex{Version: 1, Level: r.Level, Seed: strconv.FormatUint(r.Seed, 10), JSON: FileJSON,
 		Status: map[check.Level][]string{}, Why: map[string]int{}, Other: map[string]string{},
+		// A list without entries is [] in JSON, and not null.
+		Clients: []htmlClient{}, Scenarios: []htmlScenario{}, Rules: []htmlRule{}, ByRule: [][]string{}, Findings: []htmlFinding{},
 		column: map[string]int{}, row: map[string]int{}}
 	if w := r.worlds(); len(w) > 0 {
 		x.World = plain(w[0])

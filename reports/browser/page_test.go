@@ -37,6 +37,47 @@ func findChromium(t *testing.T) string {
 	return ""
 }
 
+var shared struct {
+	once sync.Once
+	ctx  context.Context
+	err  error
+	stop func()
+}
+
+// browser starts the one browser of all tests, which gives each a tab of its own.
+func browser(t *testing.T, chromium string) context.Context {
+	t.Helper()
+	shared.once.Do(func() {
+		profile, err := os.MkdirTemp("", "retrychaos-browser")
+		if err != nil {
+			shared.err = err
+			return
+		}
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox,
+			chromedp.WindowSize(1280, 900), chromedp.UserDataDir(profile))
+		alloc, stop := chromedp.NewExecAllocator(context.Background(), options...)
+		ctx, cancel := chromedp.NewContext(alloc)
+		shared.ctx, shared.err = ctx, chromedp.Do(ctx)
+		shared.stop = func() {
+			cancel()
+			stop()
+			os.RemoveAll(profile) // what the ending browser still writes is left to the system
+		}
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.ctx
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.stop != nil {
+		shared.stop()
+	}
+	os.Exit(code)
+}
+
 // A tab is one page in one browser, with all that it said and all that it asked for.
 type tab struct {
 	t       *testing.T
@@ -64,19 +105,8 @@ func open(t *testing.T, r *reports.Report, o reports.HTMLOptions) *tab {
 
 func openFile(t *testing.T, chromium, path string) *tab {
 	t.Helper()
-	profile, err := os.MkdirTemp("", "retrychaos-browser")
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium), chromedp.NoSandbox,
-		chromedp.WindowSize(1280, 900), chromedp.UserDataDir(profile))
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, cancel := chromedp.NewContext(alloc)
-	t.Cleanup(func() {
-		cancel()
-		stop()
-		os.RemoveAll(profile) // what the ending browser still writes is left to the system
-	})
+	ctx, cancel := chromedp.NewContext(browser(t, chromium))
+	t.Cleanup(cancel)
 	p := &tab{t: t, ctx: ctx, address: "file://" + (&url.URL{Path: path}).EscapedPath()}
 	if err := chromedp.Listen(ctx, p.listen); err != nil {
 		t.Fatal(err)

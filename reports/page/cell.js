@@ -48,7 +48,7 @@ function fill(c, s) {
     // Break between words only, so that no option is torn; the text stays the same.
     code.replaceChildren(...code.textContent.split(' ').flatMap((w, i) => i ? [' ', el('span', {}, w)] : [el('span', {}, w)]));
   }
-  const rules = index.rules.map((r, i) => [r, column('r' + i + ',' + c, index.byRule[i][c])[s]]).filter((p) => p[1] !== '-');
+  const rules = index.rules.map((r, i) => [r, column(i + ',' + c, index.byRule[i][c])[s]]).filter((p) => p[1] !== '-');
   if (rules.length) {
     const list = el('ul');
     for (const [r, letter] of rules) {
@@ -129,4 +129,5 @@ window.addEventListener('popstate', () => { if (!section()) show(); });
 window.addEventListener('hashchange', () => { if (!section()) show(); });
 setUp();
 show();
+if (location.hash && !section() && !state.cell) byId('matrix').scrollIntoView();
 if (section()) document.querySelector(location.hash).scrollIntoView(); // the matrix was not there when the browser went to it

@@ -13,7 +13,7 @@ const shownClients = () => index.clients.map((_, c) => c).filter((c) => !state.c
 const broken = new Map(); // scenario → ids of the rules that it breaks somewhere, for the search
 function brokenBy(s) {
   if (!broken.has(s)) {
-    const ids = index.rules.filter((_, r) => index.clients.some((_, c) => 'fu'.includes(column('r' + r + ',' + c, index.byRule[r][c])[s])));
+    const ids = index.rules.filter((_, r) => index.clients.some((_, c) => 'fu'.includes(column(r + ',' + c, index.byRule[r][c])[s])));
     broken.set(s, ids.map((r) => r.id).join(' '));
   }
   return broken.get(s);
@@ -42,9 +42,9 @@ function filtered() {
   return { clients, list: out, total: out.reduce((n, f) => n + f.rows.length, 0) };
 }
 
-function drawHead(clients) {
+function drawHead(clients, words) {
   const many = clients.length > 5;
-  byId('matrix-table').className = clients.length > 10 ? 'all' : many ? 'some' : 'few';
+  byId('matrix-table').className = !words ? 'all' : many ? 'some' : 'few';
   const tr = el('tr', {}, el('th', { scope: 'col' }, 'family / scenario'));
   for (const c of clients) {
     const x = index.clients[c];
@@ -53,28 +53,29 @@ function drawHead(clients) {
   document.querySelector('#matrix-table thead').replaceChildren(tr);
 }
 
-function familyCell(f, c) {
+function familyCell(f, c, words) {
   const n = { p: 0, f: 0, u: 0, s: 0, '-': 0 };
   for (const s of f.rows) n[statusAt(state, c, s)]++;
   const worst = n.f ? 'f' : n.u ? 'u' : n.p ? 'p' : n.s ? 's' : '';
   if (!worst) return el('td', {}, el('span', { class: 'sr' }, 'no result'));
   const number = worst === 'f' || worst === 'u' ? ' ' + n[worst] : '';
   const text = [n.p && n.p + ' pass', n.f && n.f + ' fail', n.u && n.u + ' unknown', n.s && n.s + ' skipped'].filter(Boolean).join(', ');
-  return el('td', { class: WORDS[worst], title: text }, el('span', { 'aria-hidden': 'true', class: 'fc' }, GLYPHS[worst] + number, el('span', { class: 'w' }, ' ' + WORDS[worst])), el('span', { class: 'sr' }, text));
+  return el('td', { class: WORDS[worst], title: text }, el('span', { 'aria-hidden': 'true', class: 'fc' }, GLYPHS[worst] + number, words ? el('span', { class: 'w' }, ' ' + WORDS[worst]) : ''), el('span', { class: 'sr' }, text));
 }
 
-function scenarioCell(s, c) {
+function scenarioCell(s, c, words) {
   const l = statusAt(state, c, s);
   if (l === '-') return el('td', {}, el('span', { class: 'sr' }, 'no result'));
   const word = WORDS[l];
   const b = el('button', { type: 'button', class: 'cell', tabindex: '-1', 'data-c': c, 'data-s': s, 'aria-label': word, title: index.clients[c].name + ': ' + word },
-    GLYPHS[l], el('span', { class: 'w' }, ' ' + word));
+    GLYPHS[l], words ? el('span', { class: 'w' }, ' ' + word) : '');
   return el('td', { class: word }, b);
 }
 
 function draw() {
   const view = filtered();
-  drawHead(view.clients);
+  const words = view.clients.length <= 10; // with more there is no room for them; readers aloud get them all the same
+  drawHead(view.clients, words);
   const body = document.createDocumentFragment();
   let room = PAGE + state.more;
   let hidden = 0;
@@ -84,7 +85,7 @@ function draw() {
     const open = state.open.has(f.name) ? state.open.get(f.name) : view.total <= AUTO;
     const toggle = el('button', { type: 'button', class: 'toggle', 'aria-expanded': String(open), 'data-family': f.name }, f.name);
     const tr = el('tr', { class: 'family' }, el('th', { scope: 'row' }, toggle, el('span', { class: 'count' }, ' ' + f.rows.length)));
-    for (const c of view.clients) tr.append(familyCell(f, c));
+    for (const c of view.clients) tr.append(familyCell(f, c, words));
     body.append(tr);
     if (!open) continue;
     const rows = f.rows.slice(0, Math.max(0, room));
@@ -93,7 +94,7 @@ function draw() {
     for (const s of rows) {
       const x = index.scenarios[s];
       const row = el('tr', { class: 'scenario' }, el('th', { scope: 'row', title: x.s }, x.n.slice(f.name.length + 1) || x.n));
-      for (const c of view.clients) row.append(scenarioCell(s, c));
+      for (const c of view.clients) row.append(scenarioCell(s, c, words));
       const first = row.querySelector('td.fail .cell, td.unknown .cell') || row.querySelector('.cell');
       if (first) first.tabIndex = 0;
       body.append(row);

@@ -27,9 +27,14 @@ function column(key, runs) {
   return cache.get(key);
 }
 // statusAt is the letter of a cell: of one rule alone where one is chosen, else at the level.
+let shown = { key: null, columns: [] };
 function statusAt(st, c, s) {
-  if (st.rule >= 0) return column('r' + st.rule + ',' + c, index.byRule[st.rule][c])[s];
-  return column(st.level + ',' + c, index.status[st.level][c])[s];
+  const key = st.rule >= 0 ? st.rule : st.level;
+  if (shown.key !== key) {
+    const runs = st.rule >= 0 ? index.byRule[st.rule] : index.status[st.level];
+    shown = { key, columns: index.clients.map((_, i) => column(key + ',' + i, runs[i])) };
+  }
+  return shown.columns[c][s];
 }
 
 const state = { q: '', family: '', rule: -1, level: index.level, status: new Set('pfus'), clients: null, open: new Map(), cell: null, more: 0 };

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/retrychaos/retrychaos/harness/driver"
 	"github.com/retrychaos/retrychaos/harness/history"
 	"github.com/retrychaos/retrychaos/scenarios"
 )
@@ -24,7 +25,16 @@ type Client struct {
 	// Known are the failures that are known and accepted. One that does not show is a finding of KnownID.
 	Known []scenarios.KnownFailure
 
-	trusts bool // a process that is told which certificate authority to trust
+	// Policy is its effective policy in words, for people; "" where nobody says.
+	Policy string
+	// Missing says why this client cannot be run here, such as a runtime that is not installed. Every scenario is
+	// then skipped with that reason.
+	Missing string
+
+	driver    *driver.Driver
+	installed func() string // says what is missing for the driver, "" for nothing
+	trusts    bool          // a process that is told which certificate authority to trust
+	cancels   bool          // a driver that can cancel a call
 }
 
 // A Caller performs calls. It must be safe for concurrent use unless every scenario that it meets is a

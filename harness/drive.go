@@ -2,14 +2,17 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/retrychaos/retrychaos/faults"
+	"github.com/retrychaos/retrychaos/harness/driver"
 	"github.com/retrychaos/retrychaos/harness/history"
 	"github.com/retrychaos/retrychaos/harness/server"
 	"github.com/retrychaos/retrychaos/harness/world"
@@ -62,9 +65,12 @@ func newDrive(c Client, s scenarios.Scenario, seed uint64) *drive {
 }
 
 func (d *drive) finding(kind, format string, args ...any) {
+	f := history.Finding{Kind: kind, Text: fmt.Sprintf(format, args...)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.findings = append(d.findings, history.Finding{Kind: kind, Text: fmt.Sprintf(format, args...)})
+	if !slices.Contains(d.findings, f) { // the instances of a fleet tell the same
+		d.findings = append(d.findings, f)
+	}
 }
 
 // run is the whole life of a world, on the clock of the goroutine that it is called in.
@@ -91,7 +97,7 @@ func (d *drive) run(net *world.Network) {
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 
-	fleet := &fleet{client: d.client, dial: dial, rec: rec, baseURL: dial.baseURL(d.client.Declared.Process), seed: d.seed,
+	fleet := &fleet{client: d.client, dial: dial, rec: rec, baseURL: dial.baseURL(d.client.Declared.Outside()), seed: d.seed,
 		finding: func(kind, text string) { d.finding(kind, "%s", text) },
 		warm:    d.scenario.Connection == faults.Reused, protocol: d.scenario.Server.Protocol,
 		tokens: d.scenario.Server.Token != scenarios.TokenNone, lean: lean(d.scenario)}
@@ -107,6 +113,10 @@ func (d *drive) run(net *world.Network) {
 	cancel()
 	time.Sleep(d.env.settle)
 
+	behind := fleet.lateness()
+	d.mu.Lock()
+	d.lateness = max(d.lateness, behind)
+	d.mu.Unlock()
 	fleet.close()
 	d.env.quiesce(func() int {
 		// A connection becomes idle some time after its call has returned: one that was busy with the end of a
@@ -117,7 +127,7 @@ func (d *drive) run(net *world.Network) {
 		return net.Open()
 	})
 	d.mu.Lock()
-	d.leaks.Known = !d.client.Declared.Process
+	d.leaks.Known = !d.client.Declared.Outside()
 	if d.leaks.Known {
 		d.leaks.Conns = net.Open()
 	}
@@ -200,17 +210,22 @@ func (d *drive) call(j *job) {
 	}
 	d.rec.begin(j.id, g.Deadline, g.CancelAfter)
 	ctx = context.WithValue(ctx, callKey{}, j.dial)
-	d.rec.finish(j.id, perform(ctx, j.caller, j.call))
+	if o, over := perform(ctx, j.caller, j.call); over {
+		d.rec.finish(j.id, o)
+	}
 }
 
-// perform calls the client and turns a panic in the caller's goroutine into a fact.
-func perform(ctx context.Context, c Caller, call Call) (o history.Outcome) {
+// perform calls the client and turns a panic in the caller's goroutine into a fact. over is false where nobody
+// will ever know what came of the call.
+func perform(ctx context.Context, c Caller, call Call) (o history.Outcome, over bool) {
 	defer func() {
 		if p := recover(); p != nil {
+			over = true
 			o = history.Outcome{Error: fmt.Sprintf("panic: %v", p), Panic: fmt.Sprintf("%v\n%s", p, debug.Stack())}
 		}
 	}()
-	return c.Call(ctx, call).record()
+	out := c.Call(ctx, call)
+	return out.record(), !errors.Is(out.Err, driver.ErrGivenUp)
 }
 
 // history puts both sides of the run together.
@@ -250,6 +265,7 @@ type fleet struct {
 
 	shared    Caller
 	instances uint64
+	callers   []Caller
 	closers   []func()
 	bases     []*http.Transport
 }
@@ -306,6 +322,7 @@ func (f *fleet) instance() (Caller, error) {
 		return nil, fmt.Errorf("making client %s: %w", f.client.Name, err)
 	}
 	f.bases = append(f.bases, base)
+	f.callers = append(f.callers, c)
 	f.closers = append(f.closers, func() {
 		if closer, ok := c.(io.Closer); ok {
 			_ = closer.Close()
@@ -331,6 +348,17 @@ func (f *fleet) warmUp(t *tripper) error {
 	_, err = io.Copy(io.Discard, resp.Body)
 	_ = resp.Body.Close()
 	return err
+}
+
+// lateness is how late the processes of the instances were at worst for their own work.
+func (f *fleet) lateness() time.Duration {
+	var worst time.Duration
+	for _, c := range f.callers {
+		if r, ok := c.(*remote); ok {
+			worst = max(worst, r.instance.Lateness())
+		}
+	}
+	return worst
 }
 
 func (f *fleet) close() {

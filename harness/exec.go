@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/retrychaos/retrychaos/harness/history"
+	"github.com/retrychaos/retrychaos/internal/procgroup"
 )
 
 // placeholders that a command line may hold.
@@ -65,47 +65,25 @@ func Exec(name, line string) (Client, error) {
 		Declared: history.Declared{Process: true},
 		trusts:   trusts,
 		New: func(env Env) (Caller, error) {
-			c := &command{words: words}
-			if trusts {
-				return c, c.trust(env.CA)
+			if !trusts {
+				return &command{words: words}, nil
 			}
-			return c, nil
+			ca, err := writeCA(env.CA)
+			return &command{words, ca}, err
 		},
 	}, nil
 }
 
 // command is one instance of a client that is a process a call.
 type command struct {
-	words  []string
-	cacert string // a file, "" for none
-}
-
-// trust writes the certificate authority where a process can read it.
-func (c *command) trust(pem []byte) error {
-	f, err := os.CreateTemp("", "retrychaos-*.pem")
-	if err != nil {
-		return err
-	}
-	c.cacert = f.Name()
-	_, err = f.Write(pem)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(c.cacert))
-	}
-	return nil
-}
-
-// Close removes what trust has written.
-func (c *command) Close() error {
-	if c.cacert == "" {
-		return nil
-	}
-	return os.Remove(c.cacert)
+	words []string
+	cacert
 }
 
 // Call runs the command once.
 func (c *command) Call(ctx context.Context, call Call) Outcome {
 	values := map[string]string{
-		"method": call.Method, "url": call.URL, "key": call.Key, "body": string(call.Body), "call": call.ID, "cacert": c.cacert,
+		"method": call.Method, "url": call.URL, "key": call.Key, "body": string(call.Body), "call": call.ID, "cacert": string(c.cacert),
 	}
 	words := c.words
 	args := make([]string, len(words))
@@ -114,7 +92,7 @@ func (c *command) Call(ctx context.Context, call Call) Outcome {
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.WaitDelay = killDelay
-	isolate(cmd)
+	procgroup.Isolate(cmd)
 	var stderr bytes.Buffer
 	cmd.Stderr = &limited{&stderr, maxStderr}
 	err := cmd.Run()

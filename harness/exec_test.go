@@ -12,6 +12,7 @@ import (
 
 	"github.com/retrychaos/retrychaos/harness"
 	"github.com/retrychaos/retrychaos/harness/check"
+	"github.com/retrychaos/retrychaos/harness/driver/drivertest"
 	"github.com/retrychaos/retrychaos/harness/world"
 	"github.com/retrychaos/retrychaos/scenarios"
 )
@@ -20,6 +21,7 @@ import (
 const fetchEnv = "RETRYCHAOS_TEST_FETCH"
 
 func TestMain(m *testing.M) {
+	drivertest.Main()
 	if os.Getenv(fetchEnv) == "" {
 		os.Exit(m.Run())
 	}

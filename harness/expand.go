@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -82,7 +83,11 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			fields.Set("Authorization", "Bearer "+server.StaleToken)
 		}
 		kept := lasting(fields)
-		if d.client.Declared.Process || d.free {
+		switch {
+		case d.client.Declared.Remote:
+			// A driver is given one line a field, in which values are joined (RFC 9110 §5.3).
+			maps.DeleteFunc(kept, func(_ string, values []string) bool { return len(values) > 1 })
+		case d.client.Declared.Process || d.free:
 			kept = nil // a command line has no placeholder for header fields
 		}
 		for range g.Count {

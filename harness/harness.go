@@ -24,7 +24,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/harness/check"
 	"github.com/retrychaos/retrychaos/harness/history"
 	"github.com/retrychaos/retrychaos/harness/world"
@@ -66,6 +65,9 @@ func (r Runner) Run(t *testing.T, client Client, list ...scenarios.Scenario) []*
 			results = append(results, res)
 			r.Report(t, res)
 		})
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
 	}
 	return results
 }
@@ -119,6 +121,14 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 		Scenario: s.Name, Summary: s.Summary, Rule: s.Rule, Source: s.Source,
 		Client: client.Name, World: string(r.World), Seed: r.Seed, Drawn: draws(s),
 	}
+	client, err := client.Meet()
+	if res.Client == "" {
+		res.Client = client.Name
+	}
+	if err != nil {
+		res.Fault(err, r.Level)
+		return res
+	}
 	if why := unfit(client, s, r.World); why != "" {
 		res.Status, res.Reason = check.Skipped, why
 		return res
@@ -150,57 +160,6 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 	res.judge(r.Level)
 	return res
 }
-
-// unfit says why a scenario cannot be run by a client in a world; "" if it can.
-func unfit(c Client, s scenarios.Scenario, w world.Kind) string {
-	if !s.RunsIn(scenarios.World(w)) {
-		return fmt.Sprintf("does not run in the %s world: %s", w, s.Why)
-	}
-	if !c.Declared.Process {
-		return ""
-	}
-	if s.Server.Protocol == faults.HTTP2 {
-		return "HTTP/2 without TLS is by prior knowledge, which a process would have to be told of in its own words"
-	}
-	if w != world.Loopback {
-		return "a process cannot enter the virtual world"
-	}
-	if s.Meets(faults.LevelConnection) {
-		return "the dials of a process cannot be broken from outside"
-	}
-	if s.Server.TLS && !c.trusts {
-		return "the command has no {cacert} to trust the server by"
-	}
-	if s.Connection == faults.Reused {
-		return "the connections of a process cannot be warmed from outside"
-	}
-	if s.Server.Token != scenarios.TokenNone {
-		return "a command line has no place for a token that changes"
-	}
-	n := 0
-	for _, g := range s.Calls {
-		n += g.Count
-		if g.Header.Get("Expect") != "" {
-			return "a command line has no placeholder for the field Expect"
-		}
-		if g.Stream {
-			return "a body that can be read once cannot be handed to a process"
-		}
-		if len(g.Payload()) > maxArgument {
-			return fmt.Sprintf("a body of more than %s does not fit into a command line", faults.FormatSize(maxArgument))
-		}
-	}
-	if n > maxProcesses {
-		return fmt.Sprintf("%d processes at once are more than this runs (%d)", n, maxProcesses)
-	}
-	return ""
-}
-
-// maxArgument is what a system takes for one argument of a command, with room to spare: 128 KiB on Linux.
-const maxArgument = 64 << 10
-
-// maxProcesses bounds the calls of a scenario for a client that is a process a call.
-const maxProcesses = 50
 
 // draws reports whether the scenario draws something from the seed that a client can tell.
 func draws(s scenarios.Scenario) bool {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"syscall"
 
 	"github.com/retrychaos/retrychaos/harness/history"
@@ -160,5 +161,9 @@ func traits(o Outcome) []string {
 	add(isDNS(err), history.TraitDNS)
 	add(isTLS(err), history.TraitTLS)
 	add(isCertificate(err), history.TraitCertificate)
+	var other *remoteError
+	if errors.As(err, &other) {
+		add(other.kind != "" && !slices.Contains(list, other.kind), other.kind)
+	}
 	return list
 }

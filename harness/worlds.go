@@ -57,7 +57,7 @@ func leaked(report world.BubbleReport) []string {
 // loopback runs the scenario on TCP and the real clock.
 func (d *drive) loopback(realCap time.Duration) {
 	grain := grainLoopback
-	if d.client.Declared.Process {
+	if d.client.Declared.Outside() {
 		grain = grainProcess
 	}
 	d.env = environment{

@@ -49,6 +49,7 @@ type Tool struct {
 type ClientInfo struct {
 	Name     string           `json:"name"`
 	Version  string           `json:"version,omitempty"`
+	Policy   string           `json:"policy,omitempty"` // the effective policy in words, where the client tells
 	Declared history.Declared `json:"declared"`
 	// Repro is the start of the command that runs this client, quoted for a POSIX shell (see ShellQuote):
 	// retrychaos run --exec 'curl …'. Writers append scenario, seed and world. Empty: retrychaos run

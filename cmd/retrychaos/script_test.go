@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/retrychaos/retrychaos/cmd/retrychaos/cli"
+	"github.com/retrychaos/retrychaos/harness/driver/drivertest"
 	"github.com/retrychaos/retrychaos/reports"
 )
 
@@ -19,7 +20,16 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"retrychaos":  func() { cli.Main() },
 		"interrupted": interrupted,
+		"driver":      asDriver,
 	})
+}
+
+// asDriver is a driver in the mode that its argument names.
+func asDriver() {
+	if err := os.Setenv(drivertest.Env, os.Args[1]); err != nil {
+		panic(err)
+	}
+	drivertest.Main()
 }
 
 // TestScripts runs the command as a user does: one script a subject, in testdata/script.

@@ -112,7 +112,7 @@ func licensed(c *history.Call, a *history.Attempt) bool {
 // the grain. On a real clock it is a quarter of a second, which a process of its own needs to be killed and
 // reaped, and twice what the harness's own timers were late, so that a busy machine is nobody's fault.
 func slack(h *history.History) time.Duration {
-	if h.World == "virtual" && !h.Declared.Process {
+	if h.World == "virtual" && !h.Declared.Outside() {
 		return h.Grain
 	}
 	return h.Grain + 250*time.Millisecond + 2*h.Lateness

@@ -104,12 +104,12 @@ func (c Check) judge(h *history.History) (v Verdict) {
 	if len(h.Calls) == 0 {
 		return unknown("the history holds no call")
 	}
-	return excuse(h, c.Judge(h))
+	return Excuse(h, c.Judge(h))
 }
 
-// excuse turns a failure into unknown where the harness itself failed, in general or in every call that
+// Excuse turns a failure into unknown where the harness itself failed, in general or in every call that
 // shows the failure: a fault of the harness is never the client's.
-func excuse(h *history.History, v Verdict) Verdict {
+func Excuse(h *history.History, v Verdict) Verdict {
 	if v.Status != Fail {
 		return v
 	}

@@ -11,8 +11,8 @@ import (
 //
 // To sleep until the deadline for a retry that the deadline does not allow (hashicorp/go-retryablehttp#272)
 // keeps the promise and helps nobody: that is a finding of level SHOULD. It takes a sleep of more than a
-// second that ends at the deadline with nothing on its way. A command is not told of the deadline and is
-// not held to that.
+// second that ends at the deadline with nothing on its way. A client of another
+// process is not told of the deadline, or not in its own words, and is not held to that.
 var timingDeadline = Check{
 	ID:     "timing.deadline",
 	Holds:  "a call ends by its deadline, begins no attempt after it and does not sleep until it in vain",
@@ -76,7 +76,7 @@ func judgeDeadline(h *history.History) Verdict {
 // vainSleep returns how long the call had slept when its deadline ended it; 0 where something was on its
 // way, or where something else ended it.
 func vainSleep(h *history.History, c *history.Call) time.Duration {
-	if h.Declared.Process || c.Outcome.OK || c.Ended < c.Deadline-h.Grain || c.Last() == nil {
+	if h.Declared.Outside() || c.Outcome.OK || c.Ended < c.Deadline-h.Grain || c.Last() == nil {
 		return 0
 	}
 	if c.CancelAt > 0 && c.CancelAt <= c.Deadline {

@@ -35,7 +35,7 @@ func judgeLastReal(h *history.History) Verdict {
 			continue
 		}
 		failed++
-		if h.Declared.Process {
+		if tellsNothing(h) {
 			continue
 		}
 		if o.Status == 0 && o.Error == "" && len(o.Traits) == 0 {
@@ -62,13 +62,17 @@ func judgeLastReal(h *history.History) Verdict {
 		return bad.fail()
 	case failed == 0:
 		return skipped("no call failed")
-	case h.Declared.Process:
+	case tellsNothing(h):
 		return skipped("a command tells no more than its exit status")
 	case judged == 0:
 		return skipped("no attempt of a failed call arrived")
 	}
 	return pass("%s, each with its last real failure within the caller's reach", plural(judged, "failed call"))
 }
+
+// tellsNothing: a command tells no more than its exit status. A driver in front of one tells what it can find out,
+// which is little.
+func tellsNothing(h *history.History) bool { return h.Declared.Process }
 
 func shows(o history.Outcome) string {
 	switch {
@@ -128,7 +132,8 @@ func realFailure(h *history.History, c *history.Call) (string, bool) {
 	case a.Category == "decoding" && a.Delivered:
 		return described, has(history.TraitDecoding)
 	case a.Category == "transport" || a.Category == "invalid_response" || a.Status == 0:
-		return described, broken(c, a)
+		// Errors of another language say what they say; that there is one, and no status in its place, is judged.
+		return described, h.Declared.Remote && o.Status == 0 && o.Error != "" || broken(c, a)
 	case a.BodyUnread && a.Status > 0: // the answer came while the client was sending, and its write may have failed first
 		return described, o.Status == a.Status || o.Error != ""
 	case a.Redirect(): // that the client does not follow it, or no further, is its own failure

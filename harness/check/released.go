@@ -30,7 +30,7 @@ var resourcesReleased = Check{
 func judgeReleased(h *history.History) Verdict {
 	l := h.Leaks
 	if !l.Known {
-		if h.Declared.Process {
+		if h.Declared.Outside() {
 			return skipped("a process of its own cannot be looked into")
 		}
 		return unknown("what the client left behind was not measured")

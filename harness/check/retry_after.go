@@ -129,7 +129,7 @@ func sleptForRetryAfter(h *history.History, c *history.Call, last *history.Attem
 		return "", 0
 	}
 	switch {
-	case h.Declared.Process: // a command is not told of the deadline: it cannot know that the wait is futile
+	case h.Declared.Outside(): // it is not told of the deadline: it cannot know that the wait is futile
 		return "", 0
 	case last.AskedFor() > hostileWait && slept > idleSleep:
 		return fmt.Sprintf("call %s slept %s %s for a retry that could not happen: Retry-After was %q", c.ID, dur(slept), until, last.RetryAfter[0]), slept

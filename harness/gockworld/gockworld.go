@@ -38,7 +38,7 @@ func (w World) One(t *testing.T, client harness.Client, s scenarios.Scenario) (*
 	if client.New == nil {
 		return nil, fmt.Errorf("gockworld: client %q has no New", client.Name)
 	}
-	if client.Declared.Process {
+	if client.Outside() {
 		return nil, fmt.Errorf("gockworld: %s is a process of its own, where gock catches nothing", client.Name)
 	}
 	if err := Fit(s); err != nil {

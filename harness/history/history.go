@@ -75,7 +75,13 @@ type Declared struct {
 	// Process says that every call is a process of its own: starting it costs time, and connections
 	// cannot be warmed or seen from inside.
 	Process bool `json:"process,omitempty"`
+	// Remote says that calls are made by another program, through a driver: it tells what its application sees,
+	// errors in words of its own, and its connections cannot be warmed, broken or seen from inside.
+	Remote bool `json:"remote,omitempty"`
 }
+
+// Outside reports whether the client is not of this process: a command or a driver.
+func (d Declared) Outside() bool { return d.Process || d.Remote }
 
 // Jitter names a way to spread waits.
 type Jitter string

@@ -19,7 +19,7 @@ func sample() *History {
 		Scenario: "duplicates/reset", Client: "client", World: "virtual", Seed: 1<<64 - 1, Grain: ms, Lateness: ms, KeyMode: "honour",
 		Start: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), End: 9 * s, AttemptCap: 100, Refreshes: 2, KeyExpiry: 24 * time.Hour,
 		Declared: Declared{MaxAttempts: 4, Jitter: JitterProportional, JitterWidth: s, JitterRatio: 0.4, BaseDelay: s, Multiplier: 2,
-			MaxDelay: 30 * s, MaxRetryAfter: 60 * s, CapsRetryAfter: true, CanBeTold: true, Process: true},
+			MaxDelay: 30 * s, MaxRetryAfter: 60 * s, CapsRetryAfter: true, CanBeTold: true, Process: true, Remote: true},
 		Calls: []*Call{{
 			ID: "c1", Group: "calls", Method: "POST", Path: "/charges/c1", Resource: "/charges/c1", Keyed: true, KeyHonoured: true,
 			Fleet: true, BodyHash: "h", BodyLen: 7, Started: 1, Ended: 8 * s, Returned: true, Deadline: 30 * s, CancelAt: 8 * s, Capped: true,

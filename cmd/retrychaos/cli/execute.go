@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"testing"
 
 	"golang.org/x/sync/semaphore"
 
@@ -21,36 +22,45 @@ const maxCalls = 2000
 
 // execute runs every client through every scenario. An interrupt ends it early; what was not run says so.
 func (f *runFlags) execute(ctx context.Context, level check.Level, progress *reports.Progress) []harness.Result {
-	runner := harness.Runner{World: world.Kind(f.world), Seed: f.seed, Level: level}
-	var tasks []task
+	runner := harness.Runner{Seed: f.seed, Level: level}
+	var tasks, inBubbles []task
 	for _, c := range f.tested {
 		for _, s := range f.scenarios {
-			tasks = append(tasks, task{c.Client, s})
+			if t := (task{c.Client, s, f.worldOf(c.Client)}); t.world == world.Virtual {
+				inBubbles = append(inBubbles, t)
+			} else {
+				tasks = append(tasks, t)
+			}
 		}
 	}
 	r := &results{runner: runner, progress: progress}
-	if runner.World == world.Virtual {
-		t := bubbles()
-		for _, task := range tasks {
-			r.add(ctx, task, func() *harness.Result { return runner.One(t, task.client, task.scenario) })
-		}
-		return r.list
+	// First, since the clocks of the loopback world suffer when the machine is busy.
+	if len(inBubbles) > 0 {
+		r.virtual(ctx, inBubbles)
 	}
+	if len(tasks) > 0 {
+		f.loopback(ctx, r, tasks)
+	}
+	r.hangUp(f.tested)
+	return r.list
+}
+
+// loopback runs tasks on the real clock, side by side.
+func (f *runFlags) loopback(ctx context.Context, r *results, tasks []task) {
 	measuring, stop := context.WithCancel(context.Background())
 	defer stop()
 	pace := watchPace(measuring)
 	// The largest first: what is left over at the end is then small, and the whole short.
 	slices.SortStableFunc(tasks, func(a, b task) int { return b.calls() - a.calls() })
 	f.sideBySide(tasks, f.parallel, pace, func(t task) {
-		r.add(ctx, t, func() *harness.Result { return runner.One(nil, t.client, t.scenario) })
+		r.add(ctx, t, func() *harness.Result { return r.one(nil, t) })
 	})
 	if late := r.doubtful(tasks); len(late) > 0 && ctx.Err() == nil {
-		progress.Say(fmt.Sprintf("%d scenarios once more, fewer at a time: this machine was late for its own timers, which is no client's fault", len(late)))
-		f.sideBySide(late, again, pace, func(t task) {
-			r.replace(runner.One(nil, t.client, t.scenario))
+		r.progress.Say(fmt.Sprintf("%d scenarios once more, fewer at a time: this machine was late for its own timers, which is no client's fault", len(late)))
+		f.sideBySide(late, again+len(late)/20, pace, func(t task) {
+			r.replace(r.one(nil, t))
 		})
 	}
-	return r.list
 }
 
 // sideBySide runs tasks on the real clock, as many at a time as may be.
@@ -76,6 +86,7 @@ func (f *runFlags) sideBySide(tasks []task, parallel int, pace *pace, run func(t
 type task struct {
 	client   harness.Client
 	scenario scenarios.Scenario
+	world    world.Kind
 }
 
 func (t task) calls() int {
@@ -94,11 +105,26 @@ type results struct {
 	list     []harness.Result
 }
 
+// one runs a task in its world.
+func (r *results) one(bubbles *testing.T, t task) *harness.Result {
+	runner := r.runner
+	runner.World = t.world
+	return runner.One(bubbles, t.client, t.scenario)
+}
+
+// virtual runs tasks in virtual time, one after the other: a bubble is fastest alone.
+func (r *results) virtual(ctx context.Context, tasks []task) {
+	t := bubbles()
+	for _, task := range tasks {
+		r.add(ctx, task, func() *harness.Result { return r.one(t, task) })
+	}
+}
+
 func (r *results) add(ctx context.Context, t task, run func() *harness.Result) {
 	var res *harness.Result
 	if ctx.Err() != nil {
 		res = &harness.Result{Scenario: t.scenario.Name, Summary: t.scenario.Summary, Rule: t.scenario.Rule, Source: t.scenario.Source,
-			Client: t.client.Name, World: string(r.runner.World), Seed: r.runner.Seed, Status: check.Skipped, Reason: "the run was interrupted before it"}
+			Client: t.client.Name, World: string(t.world), Seed: r.runner.Seed, Status: check.Skipped, Reason: "the run was interrupted before it"}
 	} else {
 		res = run()
 	}

@@ -18,7 +18,7 @@ const (
 	// tooLate is a lateness that can turn a verdict: time-outs that no server caused, retries that come in a
 	// bunch because nobody ran before.
 	tooLate = 100 * time.Millisecond
-	// again is how many scenarios are run side by side when they are run again.
+	// again is how many scenarios are run side by side when they are run again, and one more for each twenty.
 	again = 16
 )
 

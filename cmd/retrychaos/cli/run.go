@@ -27,6 +27,8 @@ type runFlags struct {
 	known     []NamedClient
 	clients   []string
 	exec      string
+	drivers   []string
+	set       string
 	globs     []string
 	folder    string
 	knownFile string
@@ -59,7 +61,8 @@ func newRun(clients []NamedClient) *cobra.Command {
 Without flags: the bundled client, the whole library, real sockets on 127.0.0.1, scenarios
 side by side. A client of your own is a command (--exec, one process a call; placeholders
 {method} {url} {key} {body} {call} {cacert}; exit status 0 means that the call succeeded), or, in Go,
-harness.Run in a test.
+harness.Run in a test. A client of another language that stays is a driver (--driver, one process
+for all calls; docs/drivers.md).
 
 Reports go to the folder --out: report.html, for a browser, report.json, junit.xml and
 report.md. An interrupt (Ctrl-C) finishes what is under way, skips the rest and still
@@ -71,6 +74,7 @@ Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or inpu
   retrychaos run --world virtual                   # in virtual time: hours in seconds
   retrychaos run --client control/retries-post-blindly --scenario 'duplicates*'
   retrychaos run --exec 'curl -sS --fail --retry 3 --retry-all-errors -X {method} -H "Idempotency-Key: {key}" -d {body} {url}' --scenario 'duplicates*'
+  retrychaos run --driver 'node my-driver.mjs' --scenario 'duplicates*'
   retrychaos run --scenarios ./my-scenarios --level must`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -83,19 +87,20 @@ Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or inpu
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.clients, "client", nil, "`NAME` of a client to test, repeatable; see retrychaos list clients (default \""+defaultClient+"\")")
 	fl.StringVar(&f.exec, "exec", "", "`COMMAND` to test, one process a call; it holds {url}")
+	f.driverFlags(cmd)
 	fl.StringSliceVar(&f.globs, "scenario", nil, "run only scenarios whose name matches the `GLOB`, repeatable; * matches any run of characters")
 	fl.StringVar(&f.folder, "scenarios", "", "`FOLDER` of scenario files, or one file, instead of the library")
 	fl.Uint64Var(&f.seed, "seed", 0, "`SEED` that replays a run (default: random, and printed)")
 	fl.StringVar(&f.out, "out", reportDir, "`FOLDER` for the reports")
 	fl.StringVar(&f.level, "level", "should", "least `LEVEL` whose findings count: must, should or may")
-	fl.StringVar(&f.world, "world", "loopback", "`WORLD` to run in: loopback (real sockets, real time) or virtual (in memory, virtual time)")
+	fl.StringVar(&f.world, "world", "loopback", "`WORLD` to run in: loopback (real sockets, real time), virtual (in memory, virtual time) or auto (virtual for all that can enter it)")
 	fl.IntVar(&f.parallel, "parallel", 0, "`N` scenarios side by side in the loopback world (default 200)")
 	fl.StringVar(&f.color, "color", "auto", "`WHEN` to colour: auto, always or never; with auto, NO_COLOR and FORCE_COLOR are obeyed")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "tell every finding and every note")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be run, and run nothing")
 	complete(cmd, "level", "must", "should", "may")
-	complete(cmd, "world", "loopback", "virtual")
+	complete(cmd, "world", "loopback", "virtual", worldAuto)
 	complete(cmd, "color", "auto", "always", "never")
 	_ = cmd.RegisterFlagCompletionFunc("client", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string
@@ -120,7 +125,7 @@ func (f *runFlags) resolve(cmd *cobra.Command) error {
 	var errs []error
 	errs = append(errs,
 		oneOf("level", f.level, "must", "should", "may"),
-		oneOf("world", f.world, "loopback", "virtual"),
+		oneOf("world", f.world, "loopback", "virtual", worldAuto),
 		oneOf("color", f.color, "auto", "always", "never"))
 	if f.parallel < 0 {
 		errs = append(errs, fmt.Errorf("--parallel %d: it must be positive", f.parallel))
@@ -131,7 +136,7 @@ func (f *runFlags) resolve(cmd *cobra.Command) error {
 	if f.out == "" {
 		errs = append(errs, errors.New("--out: the folder has no name"))
 	}
-	errs = append(errs, f.resolveClients(cmd), f.resolveScenarios())
+	errs = append(errs, f.resolveDrivers(cmd), f.resolveClients(cmd), f.resolveScenarios())
 	if f.knownFile != "" {
 		errs = append(errs, f.resolveKnown())
 	}
@@ -165,7 +170,7 @@ func (f *runFlags) resolveClients(cmd *cobra.Command) error {
 		f.tested = append(f.tested, testedClient{c, invocation() + " run --exec " + reports.ShellQuote(f.exec)})
 	}
 	names := f.clients
-	if len(names) == 0 && len(f.tested) == 0 {
+	if len(names) == 0 && len(f.tested) == 0 && f.set == "" && len(f.drivers) == 0 {
 		names = []string{defaultClient}
 	}
 	seen := map[string]bool{}
@@ -222,6 +227,10 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		}
 		return nil
 	}
+	defer f.hangUp()
+	if err := f.meet(); err != nil {
+		return err
+	}
 	// Before anything runs: a long run whose reports cannot be kept is a waste.
 	if err := reports.Prepare(f.out); err != nil {
 		return fmt.Errorf("--out: %w", err)
@@ -237,13 +246,13 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	forget()
 	progress.Close()
 
-	info := reports.Run{Version: version(), Started: began, Seed: f.seed, World: f.world, Level: level, Real: time.Since(began)}
+	info := reports.Run{Version: version(), Started: began, Seed: f.seed, World: f.worlds(), Level: level, Real: time.Since(began)}
 	for _, c := range f.tested {
 		repro := c.repro
 		if f.folder != "" {
 			repro += " --scenarios " + reports.ShellQuote(f.folder)
 		}
-		info.Clients = append(info.Clients, reports.ClientInfo{Name: c.Name, Version: c.Version, Declared: c.Declared, Repro: repro})
+		info.Clients = append(info.Clients, reports.ClientInfo{Name: c.Name, Version: c.Version, Policy: c.Policy, Declared: c.Declared, Repro: repro})
 	}
 	report := reports.New(info, results)
 	paths, err := reports.WriteAll(f.out, report)

@@ -153,11 +153,8 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 	res.History = d.history()
 	res.Simulated = res.History.End
 	res.Decisions = decisions(res.History)
-	res.Findings = res.History.Findings
 	rules := append(check.All(), expectations(s))
-	res.Verdicts = check.Judge(res.History, append(rules, r.Checks...))
-	res.excuse(client.Known)
-	res.judge(r.Level)
+	res.decide(append(rules, r.Checks...), func(res *Result) { res.excuse(client.Known) }, r.Level)
 	return res
 }
 

@@ -19,7 +19,10 @@ func (n *noise) behaviour(d *compared) {
 		return
 	}
 	d.race = raced(a, b)
-	d.against = (n.drawsWaits(a, b) || n.jittered(d.pair)) && n.againstTime(d.pair)
+	varies, unclear := n.jittered(d.pair)
+	varies = varies || n.drawsWaits(a, b)
+	d.against = (varies || unclear) && n.againstTime(d.pair)
+	d.draws = d.against && varies
 	if d.against {
 		per := func(h *history.History) float64 { return float64(attempts(h)) / float64(len(h.Calls)) }
 		n.against = append(n.against, paired{per(a), per(b)})

@@ -153,29 +153,29 @@ func declaredRange(d history.Declared, k int) (time.Duration, bool) {
 	return 0, false
 }
 
-// jittered reports whether the waits of the calls vary, or may, by more than their clocks do.
-func (n *noise) jittered(x pair) bool {
+// jittered reports whether the waits of the calls vary by more than their clocks do, and whether they may, for
+// nothing tells.
+func (n *noise) jittered(x pair) (varies, unclear bool) {
 	res := resolution(x.old.History, x.new.History)
-	unclear := false
 	for _, r := range x.sides() {
 		for _, c := range r.History.Calls {
 			for _, g := range c.Gaps() {
 				if obeyed(r.History, g) && max(n.excess[0].high-n.excess[0].low, n.excess[1].high-n.excess[1].low) > res {
-					return true
+					return true, false
 				}
 				if !ownWait(g) {
 					continue
 				}
 				s, ok := n.spread(g, x.old.History, x.new.History)
 				if s > res {
-					return true
+					return true, false
 				}
 				unclear = unclear || !ok
 			}
 		}
 	}
 	// Few samples tell nothing, but for this: who draws does not draw the same again.
-	return unclear && !sameWaits(x, res)
+	return false, unclear && !sameWaits(x, res)
 }
 
 // sameWaits reports whether all waits that the calls of a pair have in common are the same.
@@ -282,7 +282,7 @@ func (n *noise) callAgainstTime(side int, h *history.History, c *history.Call) b
 	if c.Outcome.OK || made == limit {
 		return false
 	}
-	if limit == 0 || h.Declared.MaxAttempts == 0 && made > 1 {
+	if h.Declared.MaxAttempts == 0 && made > 1 {
 		return true // its own clock may have ended it
 	}
 	next := c.Ended + n.reach(h.Declared, made)

@@ -56,6 +56,8 @@ func TestDiffKinds(t *testing.T) {
 	older := v(check.Fail)
 	older.Verdicts = older.Verdicts[1:]
 	older.Status = check.Pass
+	accepted := v(check.Skipped)
+	accepted.Verdicts[0].Known, accepted.Verdicts[0].Reason = true, "known to fail (as documented): because"
 	faulty := v(check.Pass)
 	faulty.Findings = []history.Finding{{Kind: history.FindingHarness, Text: "no listener"}}
 	for _, c := range []struct {
@@ -70,17 +72,22 @@ func TestDiffKinds(t *testing.T) {
 		{"unknown to fail", v(check.Unknown), v(check.Fail), "broken", [4]int{1, 1, 1, 0}},
 		{"skipped to fail", v(check.Skipped), v(check.Fail), "broken", [4]int{1, 1, 1, 0}},
 		{"not run to fail", notRun, v(check.Fail), "broken", [4]int{1, 1, 1, 0}},
-		{"fail to pass", v(check.Fail), v(check.Pass), "fixed", [4]int{0, 0, 0, 0}},
-		{"fail to does not apply", v(check.Fail), v(check.Skipped), "fixed", [4]int{0, 0, 0, 0}},
+		{"fail to pass", v(check.Fail), v(check.Pass), "fixed", [4]int{0, 0, 1, 0}},
+		{"fail to does not apply", v(check.Fail), v(check.Skipped), "fixed", [4]int{0, 0, 1, 0}},
 		{"fail to not run", v(check.Fail), notRun, "newly_unknown", [4]int{3, 1, 1, 0}},
 		{"pass to not run", v(check.Pass), notRun, "newly_unknown", [4]int{3, 1, 1, 0}},
 		{"pass to unknown", v(check.Pass), v(check.Unknown), "newly_unknown", [4]int{3, 1, 1, 0}},
 		{"fail to unknown", v(check.Fail), v(check.Unknown), "newly_unknown", [4]int{3, 1, 1, 0}},
 		{"a fault of the harness", v(check.Pass), faulty, "newly_unknown", [4]int{3, 1, 1, 0}},
-		{"no longer one", faulty, v(check.Pass), "no_longer_unknown", [4]int{0, 0, 0, 0}},
-		{"unknown to pass", v(check.Unknown), v(check.Pass), "no_longer_unknown", [4]int{0, 0, 0, 0}},
-		{"not run to pass", notRun, v(check.Pass), "no_longer_unknown", [4]int{0, 0, 0, 0}},
+		{"no longer one", faulty, v(check.Pass), "no_longer_unknown", [4]int{0, 0, 1, 0}},
+		{"unknown to pass", v(check.Unknown), v(check.Pass), "no_longer_unknown", [4]int{0, 0, 1, 0}},
+		{"not run to pass", notRun, v(check.Pass), "no_longer_unknown", [4]int{0, 0, 1, 0}},
 		{"a rule that is new", older, v(check.Fail), "newly_unknown", [4]int{3, 1, 1, 0}},
+		{"fail to known", v(check.Fail), accepted, "changed", [4]int{0, 0, 1, 0}},
+		{"pass to known", v(check.Pass), accepted, "changed", [4]int{0, 0, 1, 0}},
+		{"known to fail", accepted, v(check.Fail), "changed", [4]int{0, 0, 1, 0}},
+		{"known to pass", accepted, v(check.Pass), "fixed", [4]int{0, 0, 1, 0}},
+		{"still known", accepted, accepted, "", [4]int{0, 0, 0, 0}},
 		{"below the level", v(check.Pass), should, "changed", [4]int{0, 0, 1, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -20,7 +21,6 @@ type verdictChange struct {
 	flips          []flip
 	words          []string
 	worst          *check.Verdict // of the new result, or of the old where the new has none that fails
-	worstOld       bool
 }
 
 // flip is one verdict that changed.
@@ -28,6 +28,27 @@ type flip struct {
 	check    string
 	from, to check.Status
 	level    check.Level // of the side that fails, or of the new one
+	sort     int
+	text     string
+}
+
+// Kinds of flips, the worst first.
+const (
+	sortBroken = iota
+	sortUnknown
+	sortFixed
+	sortOther
+)
+
+// rank puts the flips into order, the worst first, and tells them.
+func (v *verdictChange) rank() {
+	slices.SortStableFunc(v.flips, func(a, b flip) int { return cmp.Or(a.sort-b.sort, rank(b.level)-rank(a.level)) })
+	for i, f := range v.flips {
+		if i == 0 {
+			v.level = f.level
+		}
+		v.words = append(v.words, f.text)
+	}
 }
 
 // tooLate is a lateness of the harness's own timers that can turn a verdict about time.
@@ -47,8 +68,9 @@ func compareVerdicts(x pair, level check.Level) verdictChange {
 	for _, id := range checkIDs(x) {
 		timed = v.verdict(x, id, level) && timed
 	}
+	v.rank()
 	v.findings(x)
-	if !v.broken && !v.fixed && !v.unknown && !v.known && a != b {
+	if !v.broken && !v.fixed && !v.unknown && !v.known && a != b && len(v.flips) == 0 {
 		// What no verdict explains: a whole result that was not run, or was for the first time.
 		switch {
 		case b == check.Fail:
@@ -64,7 +86,7 @@ func compareVerdicts(x pair, level check.Level) verdictChange {
 	if b == check.Skipped && a != check.Skipped && len(x.new.Verdicts) == 0 {
 		v.broken, v.fixed, v.unknown = false, false, true // not run: nothing is fixed by that
 	}
-	if late := max(lateness(x.old), lateness(x.new)); len(v.words) > 0 && timed && late > tooLate {
+	if late := max(lateness(x.old), lateness(x.new)); len(v.flips) > 0 && len(v.flips) == len(v.words) && timed && late > tooLate {
 		v.late = late
 	}
 	if a != b && len(v.words) == 0 {
@@ -93,12 +115,16 @@ func checkIDs(x pair) []string {
 	return ids
 }
 
+// verdictOf is the worst verdict of a check: one that is not built in may have several.
 func verdictOf(r *harness.Result, id string) *check.Verdict {
-	i := slices.IndexFunc(r.Verdicts, func(v check.Verdict) bool { return v.Check == id })
-	if i < 0 {
-		return nil
+	var worst *check.Verdict
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		if v.Check == id && (worst == nil || severity(v.Status) > severity(worst.Status)) {
+			worst = v
+		}
 	}
-	return &r.Verdicts[i]
+	return worst
 }
 
 // verdict compares the verdicts of one check. It reports false if they differ and the rule is not about time.
@@ -115,20 +141,24 @@ func (v *verdictChange) verdict(x pair, id string, level check.Level) bool {
 			binding = b.Level
 		}
 	}
+	from, to = effective(a, from), effective(b, to)
 	undecided := func(s check.Status) bool { return s == check.Unknown }
-	relevant := from != to && (from == check.Fail || to == check.Fail || undecided(from) || undecided(to))
+	relevant := from != to && (from == check.Fail || to == check.Fail || undecided(from) || undecided(to) || from == known || to == known)
 	if !relevant {
 		return true
 	}
-	v.flips = append(v.flips, flip{id, from, to, binding})
 	newRule := a == nil && len(x.old.Verdicts) > 0
 	oldRule := b == nil && len(x.new.Verdicts) > 0
 	counts := binding.AtLeast(level)
+	sort := sortOther
 	text := fmt.Sprintf("%s (%s): %s → %s", id, binding, word(from), word(to))
 	switch {
+	case from == known && to == check.Fail, to == known:
+		text += ": " + b.Reason // accepted, or no longer: no more than that
 	case to == check.Fail:
+		sort = sortBroken
 		text += ": " + b.Reason
-		v.worst, v.worstOld = b, false
+		v.worst = b
 		if newRule {
 			text += " (the old report was not judged by this rule: recheck it)"
 		}
@@ -137,27 +167,36 @@ func (v *verdictChange) verdict(x pair, id string, level check.Level) bool {
 			v.unknown = v.unknown || newRule
 		}
 	case undecided(to):
+		sort = sortUnknown
 		text += ": " + b.Reason
 		v.unknown = v.unknown || counts
 	case oldRule:
 		text += " (the new report was not judged by this rule)"
 		v.unknown = v.unknown || counts && from == check.Fail
-	case from == check.Fail:
+	case from == check.Fail, from == known:
+		sort = sortFixed
 		if b != nil {
 			text += ": " + b.Reason
 		}
 		if v.worst == nil {
-			v.worst, v.worstOld = a, true
+			v.worst = a
 		}
 		v.fixed = v.fixed || counts && b != nil
 	default:
 		v.known = v.known || counts
 	}
-	if rank(binding) > rank(v.level) {
-		v.level = binding
-	}
-	v.words = append(v.words, text)
+	v.flips = append(v.flips, flip{id, from, to, binding, sort, text})
 	return strings.HasPrefix(id, "timing.") || strings.HasPrefix(id, "load.")
+}
+
+// known is the status of a failure that is declared.
+const known check.Status = "known to fail"
+
+func effective(v *check.Verdict, s check.Status) check.Status {
+	if v != nil && v.Known {
+		return known
+	}
+	return s
 }
 
 func word(s check.Status) string {
@@ -232,14 +271,14 @@ func chances(list []*compared) func(*compared) bool {
 	for _, d := range list {
 		for side, r := range d.sides() {
 			for _, v := range r.Verdicts {
-				if !d.against {
+				if !d.draws {
 					break
 				}
 				at(v.Check).seen[side][kind(v.Status)] = true
 			}
 		}
 		for _, f := range d.verdicts.flips {
-			if !d.against && !f.reuse() {
+			if !d.draws && !f.reuse() {
 				continue
 			}
 			at(f.check).moved[kind(f.from)][kind(f.to)]++
@@ -252,7 +291,7 @@ func chances(list []*compared) func(*compared) bool {
 			mixed := k.seen[0][from] && k.seen[0][to] && k.seen[1][from] && k.seen[1][to]
 			switch {
 			case f.reuse() && p > raceAlpha:
-			case !d.against:
+			case !d.draws:
 				return false
 			case f.from != check.Fail && f.to != check.Fail && (f.check == "timing.spread" || f.from == check.Skipped || f.to == check.Skipped):
 				// too few waits to judge, or none: no verdict that counts

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Names of the files that WriteAll writes.
@@ -26,6 +27,36 @@ var formats = []struct {
 	{FileJUnit, WriteJUnit},
 	{FileMarkdown, func(w io.Writer, r *Report) error { return WriteMarkdown(w, r, MarkdownOptions{}) }},
 	{FileHTML, func(w io.Writer, r *Report) error { return WriteHTML(w, r, HTMLOptions{}) }},
+	{FileTAP, WriteTAP},
+}
+
+// formatWords are the files that are not called report.FORMAT.
+var formatWords = map[string]string{FileJUnit: "junit", FileMarkdown: "markdown"}
+
+// Formats names the formats of a report, in their order: json, junit, markdown and so on.
+func Formats() []string {
+	var names []string
+	for _, f := range formats {
+		names = append(names, formatName(f.name))
+	}
+	return names
+}
+
+func formatName(file string) string {
+	if word, ok := formatWords[file]; ok {
+		return word
+	}
+	return strings.TrimPrefix(filepath.Ext(file), ".")
+}
+
+// Write writes the report in one of Formats.
+func Write(w io.Writer, r *Report, format string) error {
+	for _, f := range formats {
+		if formatName(f.name) == format {
+			return f.write(w, r)
+		}
+	}
+	return fmt.Errorf("no format %q: it is one of %s", format, strings.Join(Formats(), ", "))
 }
 
 // WriteAll writes the report in every format into a folder, which it makes if need be, and returns the paths of

@@ -7,8 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/retrychaos/retrychaos/harness"
+	"github.com/retrychaos/retrychaos/harness/check"
+	"github.com/retrychaos/retrychaos/harness/history"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata; refused in CI")
@@ -48,12 +53,24 @@ func TestGolden(t *testing.T) {
 		"one-color.txt": func(w io.Writer) error {
 			return WriteTerminal(w, one, TerminalOptions{Color: true, Width: 100, MaxFindings: 1})
 		},
-		"one.xml":      func(w io.Writer) error { return WriteJUnit(w, one) },
-		"one.md":       func(w io.Writer) error { return WriteMarkdown(w, one, MarkdownOptions{}) },
-		"three.txt":    func(w io.Writer) error { return WriteTerminal(w, three, TerminalOptions{Dir: "retrychaos-report"}) },
-		"three.md":     func(w io.Writer) error { return WriteMarkdown(w, three, MarkdownOptions{}) },
-		"empty.txt":    func(w io.Writer) error { return WriteTerminal(w, fixed(Run{}, nil), TerminalOptions{}) },
-		"empty.md":     func(w io.Writer) error { return WriteMarkdown(w, fixed(Run{}, nil), MarkdownOptions{}) },
+		"one.xml":   func(w io.Writer) error { return WriteJUnit(w, one) },
+		"one.md":    func(w io.Writer) error { return WriteMarkdown(w, one, MarkdownOptions{}) },
+		"three.txt": func(w io.Writer) error { return WriteTerminal(w, three, TerminalOptions{Dir: "retrychaos-report"}) },
+		"three.md":  func(w io.Writer) error { return WriteMarkdown(w, three, MarkdownOptions{}) },
+		"empty.txt": func(w io.Writer) error { return WriteTerminal(w, fixed(Run{}, nil), TerminalOptions{}) },
+		"empty.md":  func(w io.Writer) error { return WriteMarkdown(w, fixed(Run{}, nil), MarkdownOptions{}) },
+		"one.tap":   func(w io.Writer) error { return WriteTAP(w, one) },
+		"diff.txt":  func(w io.Writer) error { return WriteDiffTerminal(w, versions(), DiffTerminalOptions{}) },
+		"diff-wide.txt": func(w io.Writer) error {
+			return WriteDiffTerminal(w, versions(), DiffTerminalOptions{Width: 140, Verbose: true})
+		},
+		"diff-color.txt": func(w io.Writer) error {
+			return WriteDiffTerminal(w, versions(), DiffTerminalOptions{Width: 100, Color: true, MaxChanges: 1})
+		},
+		"diff.md":      func(w io.Writer) error { return WriteDiffMarkdown(w, versions(), MarkdownOptions{}) },
+		"diff.json":    func(w io.Writer) error { return versions().WriteJSON(w) },
+		"same.txt":     func(w io.Writer) error { return WriteDiffTerminal(w, Diff(one, one), DiffTerminalOptions{}) },
+		"same.md":      func(w io.Writer) error { return WriteDiffMarkdown(w, Diff(one, one), MarkdownOptions{}) },
 		"one.html.txt": func(w io.Writer) error { readHTML(t, one, HTMLOptions{}).outline(t, w); return nil },
 		"passing.txt":  func(w io.Writer) error { return WriteTerminal(w, passing(), TerminalOptions{}) },
 	} {
@@ -66,4 +83,41 @@ func passing() *Report {
 	r.Results[0] = failing(r.Results[0], belowLevel)
 	r.Results[0].Status = "pass"
 	return r
+}
+
+// versions compares two versions of a client, with some of every change.
+func versions() *Comparison {
+	old, new := sample("example"), sample("example")
+	well := func(name string) harness.Result {
+		r := duplicated("example", name)
+		r.Status, r.Reason, r.Verdicts = check.Pass, "", []check.Verdict{pass("effects.once")}
+		c := r.History.Calls[0]
+		c.Attempts, r.History.Effects = c.Attempts[:1], r.History.Effects[:1]
+		c.Ended, c.Outcome = 3*ms, history.Outcome{Error: "the connection was reset", Traits: []string{history.TraitReset}}
+		return r
+	}
+	for i := range old {
+		switch {
+		case old[i].History != nil && old[i].History.Scenario != "" && i%2 == 0:
+			old[i] = well(old[i].Scenario) // broken
+		case i == 5 || i == 7:
+			new[i] = well(new[i].Scenario) // fixed
+		case old[i].Scenario == "permanent/409-once":
+			new[i] = result("example", new[i].Scenario)
+		case old[i].Scenario == "permanent/400-once":
+			new[i].Status, new[i].Verdicts, new[i].Reason = check.Skipped, nil, "the run was interrupted before it"
+		}
+	}
+	slower := ran("timing/outage", time.Second, 2*time.Second, 4*time.Second)
+	old = append(old, ran("timing/outage", time.Second, 2*time.Second), result("example", "removed/a"))
+	new = append(new, slower, result("example", "added/b"))
+	a, b := result("example", "recovery/noise"), duplicated("example", "recovery/noise")
+	b.Seed, b.Drawn = 43, true
+	c := Diff(fixed(Run{Clients: []ClientInfo{{Name: "example", Version: "1.2.0"}, {Name: "gone"}}}, append(old, a)),
+		fixed(Run{Clients: []ClientInfo{{Name: "example", Version: "1.3.0"}}}, append(new, b)))
+	c.Trends = []Trend{
+		{Client: c.Clients[0], World: "virtual", What: "wait before retry 1", Scenarios: 87, Old: "1s (100ms to 1.9s)", New: "500ms (40ms to 960ms)", P: 3e-12, Significant: true},
+		{Client: c.Clients[0], World: "virtual", What: "wait before retry 2", Scenarios: 41, Old: "2s", New: "2s", P: 1},
+	}
+	return c
 }

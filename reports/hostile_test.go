@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -39,6 +40,21 @@ func hostile() *Report {
 	return fixed(Run{Clients: []ClientInfo{{Name: name, Version: nasty}}}, []harness.Result{r, unknown, skipped, long})
 }
 
+// hostileDiff compares with a report in which all was well.
+func hostileDiff(r *Report) *Comparison {
+	well := *r
+	well.Results = slices.Clone(r.Results)
+	for i := range well.Results {
+		res := &well.Results[i]
+		res.Findings, res.Status, res.Reason = nil, check.Pass, ""
+		res.Verdicts = []check.Verdict{pass(nasty), pass("effects.once"), pass("x")}
+	}
+	well.Results = append(well.Results, result(r.Clients[0].Name, nasty+"/gone"))
+	well.Tool.Version = nasty
+	well.Clients = append(slices.Clone(well.Clients), ClientInfo{Name: nasty + "2"})
+	return Diff(&well, r)
+}
+
 func several(r *Report) *Report {
 	return fixed(Run{Clients: append(r.Clients, ClientInfo{Name: "other", Version: nasty})}, append(r.Results, result("other", "f/ok")))
 }
@@ -51,6 +67,14 @@ func TestHostileText(t *testing.T) {
 			"markdown":         func(w io.Writer) error { return WriteMarkdown(w, r, MarkdownOptions{}) },
 			"junit":            func(w io.Writer) error { return WriteJUnit(w, r) },
 			"html":             func(w io.Writer) error { return WriteHTML(w, r, HTMLOptions{}) },
+			"tap":              func(w io.Writer) error { return WriteTAP(w, r) },
+			"annotations":      func(w io.Writer) error { return WriteAnnotations(w, r) },
+			"diff":             func(w io.Writer) error { return WriteDiffTerminal(w, hostileDiff(r), DiffTerminalOptions{}) },
+			"diff wide": func(w io.Writer) error {
+				return WriteDiffTerminal(w, hostileDiff(r), DiffTerminalOptions{Verbose: true, Width: 160})
+			},
+			"diff markdown":    func(w io.Writer) error { return WriteDiffMarkdown(w, hostileDiff(r), MarkdownOptions{}) },
+			"diff annotations": func(w io.Writer) error { return WriteDiffAnnotations(w, hostileDiff(r)) },
 			"progress": func(w io.Writer) error {
 				p := NewProgress(w, 1, ProgressOptions{})
 				p.Done(nasty, check.Fail)

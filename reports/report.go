@@ -33,9 +33,10 @@ type Report struct {
 	World     string           `json:"world"`
 	Level     check.Level      `json:"level"` // the least level whose findings count
 	Clients   []ClientInfo     `json:"clients"`
-	Simulated time.Duration    `json:"simulated_ns"` // the sum of the worlds' clocks
-	Real      time.Duration    `json:"real_ns"`      // wall time of the whole run
-	Results   []harness.Result `json:"results"`      // last, so that a reader sees the head first
+	Shard     *Shard           `json:"shard,omitempty"` // of a run in parts, which part this is
+	Simulated time.Duration    `json:"simulated_ns"`    // the sum of the worlds' clocks
+	Real      time.Duration    `json:"real_ns"`         // wall time of the whole run
+	Results   []harness.Result `json:"results"`         // last, so that a reader sees the head first
 }
 
 // Tool is what made the report.
@@ -66,6 +67,7 @@ type Run struct {
 	Level   check.Level // default SHOULD
 	Clients []ClientInfo
 	Real    time.Duration // wall time; 0: the sum of the results'
+	Shard   *Shard        // nil: the whole
 }
 
 // New makes a report. The results may come in any order: they are copied and sorted by client, in the order
@@ -80,6 +82,7 @@ func New(run Run, results []harness.Result) *Report {
 		World:   run.World,
 		Level:   run.Level,
 		Clients: slices.Clone(run.Clients),
+		Shard:   run.Shard,
 		Real:    run.Real,
 		Results: slices.Clone(results),
 	}

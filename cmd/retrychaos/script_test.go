@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,6 +44,8 @@ func TestScripts(t *testing.T) {
 			"crlf":      crlf,
 			"smaller":   smaller,
 			"awaits":    awaits,
+			"timeless":  timeless,
+			"cut":       cut,
 		},
 	})
 }
@@ -138,4 +141,28 @@ func awaits(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		time.Sleep(wait)
 	}
+}
+
+// times are what differs between two runs that are equal.
+var times = regexp.MustCompile(`"(started|real_ns)": ?("[^"]*"|[0-9]+)`)
+
+// timeless writes a report without its times: timeless REPORT FILE.
+func timeless(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: timeless REPORT FILE")
+	}
+	text := ts.ReadFile(args[0])
+	if !times.MatchString(text) {
+		ts.Fatalf("%s has no times", args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(times.ReplaceAllString(text, `"$1":0`)), 0o644))
+}
+
+// cut writes the first half of a file: cut FILE OUT.
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: cut FILE OUT")
+	}
+	text := ts.ReadFile(args[0])
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text[:len(text)/2]), 0o644))
 }

@@ -94,7 +94,7 @@ Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or inpu
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return helpful(cmd, err) })
-	root.AddCommand(newRun(clients), newList(clients), newExplain(), newHerd(clients), newLint(), newServe(), newVersion())
+	root.AddCommand(newRun(clients), newList(clients), newExplain(), newHerd(clients), newReport(), newLint(), newServe(), newVersion())
 	return root
 }
 

@@ -20,17 +20,15 @@ import (
 // clock.
 const maxCalls = 2000
 
-// execute runs every client through every scenario. An interrupt ends it early; what was not run says so.
-func (f *runFlags) execute(ctx context.Context, level check.Level, progress *reports.Progress) []harness.Result {
+// execute runs what is to be run. An interrupt ends it early; what was not run says so.
+func (f *runFlags) execute(ctx context.Context, all []task, level check.Level, progress *reports.Progress) []harness.Result {
 	runner := harness.Runner{Seed: f.seed, Level: level}
 	var tasks, inBubbles []task
-	for _, c := range f.tested {
-		for _, s := range f.scenarios {
-			if t := (task{c.Client, s, f.worldOf(c.Client)}); t.world == world.Virtual {
-				inBubbles = append(inBubbles, t)
-			} else {
-				tasks = append(tasks, t)
-			}
+	for _, t := range all {
+		if t.world == world.Virtual {
+			inBubbles = append(inBubbles, t)
+		} else {
+			tasks = append(tasks, t)
 		}
 	}
 	r := &results{runner: runner, progress: progress}

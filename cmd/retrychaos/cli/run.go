@@ -41,6 +41,10 @@ type runFlags struct {
 	quiet     bool
 	verbose   bool
 	dryRun    bool
+	shardText string
+	shards    int
+	annotate  bool
+	part      *part // nil: the whole run
 	scenarios []scenarios.Scenario
 	tested    []testedClient
 }
@@ -64,9 +68,9 @@ side by side. A client of your own is a command (--exec, one process a call; pla
 harness.Run in a test. A client of another language that stays is a driver (--driver, one process
 for all calls; docs/drivers.md).
 
-Reports go to the folder --out: report.html, for a browser, report.json, junit.xml and
-report.md. An interrupt (Ctrl-C) finishes what is under way, skips the rest and still
-writes them.
+Reports go to the folder --out: report.html, for a browser, report.json, junit.xml,
+report.md and report.tap. An interrupt (Ctrl-C) finishes what is under way, skips the
+rest and still writes them.
 
 Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or input,
 3 undecided, interrupted, or a fault of the harness itself.`,
@@ -75,7 +79,8 @@ Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or inpu
   retrychaos run --client control/retries-post-blindly --scenario 'duplicates*'
   retrychaos run --exec 'curl -sS --fail --retry 3 --retry-all-errors -X {method} -H "Idempotency-Key: {key}" -d {body} {url}' --scenario 'duplicates*'
   retrychaos run --driver 'node my-driver.mjs' --scenario 'duplicates*'
-  retrychaos run --scenarios ./my-scenarios --level must`,
+  retrychaos run --scenarios ./my-scenarios --level must
+  retrychaos run --shard 2/3 --seed 7 --out shards/2    # then: retrychaos report merge shards`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.resolve(cmd); err != nil {
@@ -98,6 +103,9 @@ Exit status: 0 no finding at the chosen level, 1 findings, 2 wrong usage or inpu
 	fl.StringVar(&f.color, "color", "auto", "`WHEN` to colour: auto, always or never; with auto, NO_COLOR and FORCE_COLOR are obeyed")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "tell every finding and every note")
+	fl.StringVar(&f.shardText, "shard", "", "run only part `I/N` of all, or the one that the variables of bazel, kubernetes, gitlab or circleci say (auto: whichever are set); needs --seed")
+	fl.IntVar(&f.shards, "shards", 0, "`N` shards there are, where --shard names a system whose variables do not say")
+	fl.BoolVar(&f.annotate, "annotations", false, "write GitHub annotations to stdout (default: where GITHUB_ACTIONS is true)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "say what would be run, and run nothing")
 	complete(cmd, "level", "must", "should", "may")
 	complete(cmd, "world", "loopback", "virtual", worldAuto)
@@ -140,6 +148,7 @@ func (f *runFlags) resolve(cmd *cobra.Command) error {
 	if f.knownFile != "" {
 		errs = append(errs, f.resolveKnown())
 	}
+	errs = append(errs, f.resolveShard(cmd.Flags().Changed("seed")))
 	if f.seed == 0 {
 		f.seed = harness.NewSeed()
 	}
@@ -220,10 +229,8 @@ func (f *runFlags) resolveScenarios() error {
 func (f *runFlags) run(cmd *cobra.Command) error {
 	out := cmd.OutOrStdout()
 	if f.dryRun {
-		for _, c := range f.tested {
-			for _, s := range f.scenarios {
-				fmt.Fprintf(out, "%s\t%s\n", c.Name, s.Name)
-			}
+		for _, t := range f.tasks() {
+			fmt.Fprintf(out, "%s\t%s\n", t.client.Name, t.scenario.Name)
 		}
 		return nil
 	}
@@ -231,18 +238,22 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 	if err := f.meet(); err != nil {
 		return err
 	}
+	tasks := f.tasks()
 	// Before anything runs: a long run whose reports cannot be kept is a waste.
 	if err := reports.Prepare(f.out); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
+	if err := f.touchBazel(); err != nil {
+		return err
+	}
 	level := check.Level(strings.ToUpper(f.level))
-	progress := reports.NewProgress(cmd.ErrOrStderr(), len(f.tested)*len(f.scenarios),
+	progress := reports.NewProgress(cmd.ErrOrStderr(), len(tasks),
 		reports.ProgressOptions{Terminal: isTerminal(cmd.ErrOrStderr()), Quiet: f.quiet, Width: width(cmd.ErrOrStderr())})
 	forget := context.AfterFunc(cmd.Context(), func() {
 		progress.Say("interrupted: what is under way is finished, the rest is skipped; interrupt once more to end at once")
 	})
 	began := time.Now()
-	results := f.execute(cmd.Context(), level, progress)
+	results := f.execute(cmd.Context(), tasks, level, progress)
 	forget()
 	progress.Close()
 
@@ -254,23 +265,27 @@ func (f *runFlags) run(cmd *cobra.Command) error {
 		}
 		info.Clients = append(info.Clients, reports.ClientInfo{Name: c.Name, Version: c.Version, Policy: c.Policy, Declared: c.Declared, Repro: repro})
 	}
+	var err error
+	if info.Shard, err = f.shard(info, len(tasks)); err != nil {
+		return err
+	}
 	report := reports.New(info, results)
 	paths, err := reports.WriteAll(f.out, report)
 	if err != nil {
 		err = fmt.Errorf("writing the reports: %w", err)
 	}
 	// If the files cannot be written the terminal still can.
-	shown := reports.WriteTerminal(out, report, reports.TerminalOptions{
+	shown := tell(cmd, report, reports.TerminalOptions{
 		Color: reports.ColorWanted(f.color, os.Getenv, isTerminal(out)), Width: width(out), Verbose: f.verbose, Dir: f.out,
-	})
-	if shown != nil {
-		shown = fmt.Errorf("writing the report: %w", shown)
-	}
+	}, f.annotate)
 	if err := errors.Join(err, shown); err != nil {
 		return failure{err}
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "reports: %s\n", strings.Join(paths, " "))
 	code := report.ExitCode(level)
+	if len(tasks) == 0 {
+		code = reports.ExitOK // more shards than there is to run: nothing of this one is undecided
+	}
 	if cause := context.Cause(cmd.Context()); cause != nil && code != reports.ExitFindings {
 		code = reports.ExitUndecided
 	}

@@ -1,12 +1,17 @@
 package serve
 
 import (
+	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/retrychaos/retrychaos/faults"
+	"github.com/retrychaos/retrychaos/harness"
 	"github.com/retrychaos/retrychaos/harness/check"
 	"github.com/retrychaos/retrychaos/harness/history"
 	"github.com/retrychaos/retrychaos/scenarios"
@@ -206,5 +211,122 @@ func TestBodies(t *testing.T) {
 		if got := of(a.verdict(r.ID), "body.intact"); got.Status != tt.want {
 			t.Errorf("%v%s: %s (%s), want %s", tt.bodies, tt.more, got.Status, got.Reason, tt.want)
 		}
+	}
+}
+
+// TestBrokenBody: a body that breaks off at once is the client's fault only if nobody cancelled, which an outcome has to
+// tell.
+func TestBrokenBody(t *testing.T) {
+	a := newAPI(t, Config{})
+	r := a.run(file(t, lostAnswer, ""))
+	u, err := url.Parse(r.BaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", r.Calls[0].Path)
+	c.Close()
+	for broken := false; !broken; time.Sleep(time.Millisecond) {
+		h, _ := a.h.find(r.ID).complete()
+		broken = len(h.Calls[0].Attempts) == 1 && h.Calls[0].Attempts[0].BodyBroken
+	}
+	a.send("POST", "/runs/"+r.ID+"/end", "", "")
+	if got := of(a.verdict(r.ID), "body.intact"); got.Status == check.Fail {
+		t.Errorf("without an outcome: %s: %s", got.Status, got.Reason)
+	}
+	a.report(r.ID, `{"call": "c1", "ok": false, "traits": ["eof"]}`)
+	h, _ := a.h.find(r.ID).complete()
+	if at := h.Calls[0].Attempts[0]; at.Ended-at.At > 10*time.Millisecond {
+		t.Skip("the machine is too slow to tell at once from later")
+	}
+	if got := of(a.verdict(r.ID), "body.intact"); got.Status != check.Fail {
+		t.Errorf("with an outcome: %s: %s", got.Status, got.Reason)
+	}
+}
+
+// TestAmiss: what a test can have done amiss excuses the client from the author's expectations.
+func TestAmiss(t *testing.T) {
+	yes := true
+	busy, err := faults.Parse("503")
+	if err != nil {
+		t.Fatal(err)
+	}
+	storm := []faults.Storm{{To: time.Second, Fault: busy}}
+	call := func(first time.Duration, change func(*history.Call)) *history.Call {
+		c := &history.Call{ID: "c1", Group: "calls", Method: "POST", Returned: true, Started: first, Ended: first + time.Second, Outcome: history.Outcome{OK: true},
+			Attempts: []*history.Attempt{{N: 1, At: first, Ended: first, Method: "POST", Delivered: true, Fault: "ok", Status: 200, Reused: true}}}
+		change(c)
+		return c
+	}
+	for _, tt := range []struct {
+		name     string
+		scenario scenarios.Scenario
+		call     *history.Call
+		unknown  bool // traits
+		want     check.Status
+	}{
+		{"as it should be", scenarios.Scenario{}, call(0, func(*history.Call) {}), false, check.Pass},
+		{"no attempt", scenarios.Scenario{}, call(0, func(c *history.Call) { c.Attempts = nil }), false, check.Unknown},
+		{"a cold connection", scenarios.Scenario{Connection: faults.Reused}, call(0, func(c *history.Call) { c.Attempts[0].Reused = false }), false, check.Unknown},
+		{"a warm connection", scenarios.Scenario{Connection: faults.Reused}, call(0, func(*history.Call) {}), false, check.Pass},
+		{"in the storm", scenarios.Scenario{Storms: storm}, call(time.Second, func(*history.Call) {}), false, check.Pass},
+		{"after the storm", scenarios.Scenario{Storms: storm}, call(time.Minute, func(*history.Call) {}), false, check.Unknown},
+		{"late, and it does not matter", scenarios.Scenario{}, call(time.Minute, func(*history.Call) {}), false, check.Pass},
+		{"not cancelled", scenarios.Scenario{Calls: []scenarios.Group{{CancelAfter: time.Millisecond}}}, call(0, func(*history.Call) {}), false, check.Unknown},
+		{"over before it was to be cancelled", scenarios.Scenario{Calls: []scenarios.Group{{CancelAfter: 10 * time.Second}}}, call(0, func(*history.Call) {}), false, check.Pass},
+		{"a trait that nobody told", scenarios.Scenario{Expect: scenarios.Expect{Trait: "reset"}}, call(0, func(c *history.Call) { c.Outcome = history.Outcome{Error: "x"} }), true, check.Unknown},
+		{"a trait that is not there", scenarios.Scenario{Expect: scenarios.Expect{Trait: "reset"}}, call(0, func(c *history.Call) { c.Outcome = history.Outcome{Error: "x"} }), false, check.Fail},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := tt.scenario
+			if s.Expect == (scenarios.Expect{}) {
+				s.Expect.OK = &yes
+			}
+			s.Name, s.Summary, s.Rule, s.Source = "f/s", "s.", "effects.once", "RFC 9110"
+			s, err := scenarios.Validate(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := &history.History{World: "loopback", Calls: []*history.Call{tt.call}}
+			j := judging{scenario: s, whole: h, told: h, traitsUnknown: map[string]bool{"c1": tt.unknown}}
+			if got := j.verdict(harness.Expectations(s)); got.Status != tt.want {
+				t.Errorf("%s: %s; want %s", got.Status, got.Reason, tt.want)
+			}
+		})
+	}
+}
+
+// TestSilenceIsNoFailure: of two calls of which one was told, the silence of the other proves nothing.
+func TestSilenceIsNoFailure(t *testing.T) {
+	a := newAPI(t, Config{})
+	r := a.run(file(t, `family: f
+scenarios:
+  - name: s
+    summary: s.
+    rule: liveness.recovers
+    source: RFC 9110
+    calls: [{method: PUT, count: 2}]
+    faults: ["503"]
+`, ""))
+	attempt(t, r.Calls[0])
+	attempt(t, r.Calls[0])
+	attempt(t, r.Calls[1])
+	a.report(r.ID, `{"call": "c1", "ok": true}`)
+	if got := of(a.verdict(r.ID), "liveness.recovers"); got.Status != check.Unknown || !strings.Contains(got.Reason, "c2") {
+		t.Errorf("%s: %s", got.Status, got.Reason)
+	}
+	a.report(r.ID, `{"call": "c2", "ok": false, "status": 503}`)
+	if got := of(a.verdict(r.ID), "liveness.recovers"); got.Status != check.Fail {
+		t.Errorf("%s: %s", got.Status, got.Reason)
+	}
+	// Load is judged by all calls or not at all.
+	h := &history.History{Calls: []*history.Call{{ID: "c1"}, {ID: "c2"}}}
+	j := judging{whole: h, told: without(h, []string{"c2"}), missing: []string{"c2"}}
+	fails := check.Check{ID: "load.amplification", Judge: func(*history.History) check.Verdict { return check.Verdict{Status: check.Fail, Reason: "x"} }}
+	if got := j.verdict(fails); got.Status != check.Unknown {
+		t.Errorf("%s: %s", got.Status, got.Reason)
 	}
 }

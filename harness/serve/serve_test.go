@@ -131,6 +131,7 @@ func TestDelete(t *testing.T) {
 	for a.h.find(r.ID).info(false).Attempts == 0 {
 		time.Sleep(time.Millisecond)
 	}
+	known := a.h.find(r.ID)
 	gone := make(chan int, 8)
 	for range cap(gone) {
 		go func() { gone <- a.send("DELETE", "/runs/"+r.ID, "", "").status }()
@@ -141,6 +142,9 @@ func TestDelete(t *testing.T) {
 	}
 	if count[http.StatusNoContent] != 1 || count[http.StatusNotFound] != cap(gone)-1 {
 		t.Errorf("eight at once: %v", count)
+	}
+	if known.timer.Stop() {
+		t.Error("its timer still ran")
 	}
 	if got := <-hung; got != 0 {
 		t.Errorf("the attempt that hung was answered %d", got)
@@ -212,4 +216,37 @@ func TestTooManyRuns(t *testing.T) {
 	if name, _ := a.post("/runs", `{"library": "recovery/one-hang"}`).problem(t); name != "closing" {
 		t.Errorf("after Close: %s", name)
 	}
+}
+
+// TestAllAtOnce: a run is asked, judged, told, ended and deleted while its calls are under way, by many at once.
+func TestAllAtOnce(t *testing.T) {
+	a := newAPI(t, Config{MaxRuns: 6, TTL: 300 * time.Millisecond})
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			got := a.post("/runs", `{"library": "bodies/keyed-post-503-fresh"}`)
+			if got.status == http.StatusServiceUnavailable {
+				return
+			}
+			var r runInfo
+			got.into(t, &r)
+			var one sync.WaitGroup
+			for range 3 {
+				one.Go(func() { attempt(t, r.Calls[0]) })
+				one.Go(func() { a.get("/runs/" + r.ID + "/verdict") })
+				one.Go(func() { a.get("/runs/" + r.ID + "/history") })
+				one.Go(func() { a.get("/runs/" + r.ID) })
+				one.Go(func() { a.post("/runs/"+r.ID+"/outcomes", `{"call": "c1", "ok": true}`) })
+				one.Go(func() { a.get("/runs") })
+			}
+			switch i % 3 {
+			case 0:
+				one.Go(func() { a.send("POST", "/runs/"+r.ID+"/end", "", "") })
+			case 1:
+				one.Go(func() { a.send("DELETE", "/runs/"+r.ID, "", "") })
+			}
+			one.Wait()
+		})
+	}
+	all.Wait()
 }

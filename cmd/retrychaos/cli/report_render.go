@@ -17,7 +17,7 @@ func newReportRender() *cobra.Command {
 		out    string
 		level  string
 	)
-	formats := append([]string{"terminal", "annotations"}, reports.Formats()...)
+	formats := append([]string{"terminal", "annotations", "findings", "baseline"}, reports.Formats()...)
 	cmd := &cobra.Command{
 		Use:                   "render REPORT [flags]",
 		DisableFlagsInUseLine: true,
@@ -26,7 +26,9 @@ func newReportRender() *cobra.Command {
 into a folder with --out. Exit status: 0, however the run ended; 2 for wrong usage or input.`,
 		Example: `  retrychaos report render retrychaos-report
   retrychaos report render old.json --format junit > junit.xml
-  retrychaos report render old.json --level must --out again`,
+  retrychaos report render old.json --level must --out again
+  retrychaos report render matrix.json --format findings > findings.md       # whom each question shows
+  retrychaos report render old.json --format baseline > known-failing.yaml   # accept what fails today`,
 		Args: exactly(1, "one report"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lvl, err := levelFlag(level)
@@ -53,6 +55,10 @@ into a folder with --out. Exit status: 0, however the run ended; 2 for wrong usa
 				err = reports.WriteTerminal(w, r, reports.TerminalOptions{Color: look.colored(cmd), Width: look.columns(cmd), Verbose: look.verbose})
 			case "annotations":
 				err = reports.WriteAnnotations(w, r)
+			case "findings":
+				err = reports.WriteFindings(w, r)
+			case "baseline":
+				err = reports.WriteBaseline(w, r)
 			default:
 				err = reports.Write(w, r, format)
 			}

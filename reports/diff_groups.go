@@ -110,7 +110,9 @@ func (c *Comparison) summary() string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	add(len(c.significant()), "trends changed")
+	if n := len(c.significant()); n > 0 {
+		parts = append(parts, count(n, "trend")+" changed")
+	}
 	add(len(c.Added), "added")
 	add(len(c.Removed), "removed")
 	add(len(c.Incomparable), "not comparable")

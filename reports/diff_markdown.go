@@ -6,8 +6,12 @@ import (
 	"strings"
 )
 
-// WriteDiffMarkdown writes what changed as a page fit for the comment of a pull request, the worst first. What does
-// not fit is cut at whole rows, and the page says how many. All text of clients is escaped.
+// CommentMaxBytes keeps a page under the 65,536 characters that GitHub takes for a comment.
+const CommentMaxBytes = 60_000
+
+// WriteDiffMarkdown writes what changed as a page fit for the summary of a CI step or, with CommentMaxBytes, for the
+// comment of a pull request, the worst first. What does not fit is cut at whole rows, and the page says how many. All
+// text of clients is escaped.
 func WriteDiffMarkdown(w io.Writer, c *Comparison, o MarkdownOptions) error {
 	limit := o.MaxBytes
 	if limit == 0 {

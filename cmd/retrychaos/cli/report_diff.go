@@ -65,7 +65,7 @@ input; 3 no regression, but something is newly unknown, or nothing was compared.
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&format, "format", "terminal", "`FORMAT`: terminal, markdown or json")
+	fl.StringVar(&format, "format", "terminal", "`FORMAT`: terminal, markdown (that fits into the comment of a pull request) or json")
 	fl.StringVar(&failOn, "fail-on", "broken", "`WHAT` is a regression: broken, unknown, changed or never")
 	fl.StringVar(&level, "level", "", "least `LEVEL` whose verdicts count: must, should or may (default: the new report's)")
 	fl.StringSliceVar(&old, "old-client", nil, "`NAME` in the old report of a client that has another one in the new; repeatable")
@@ -132,7 +132,7 @@ func showDiff(cmd *cobra.Command, c *reports.Comparison, look look, format strin
 	show := func(w io.Writer) error {
 		switch format {
 		case "markdown":
-			return reports.WriteDiffMarkdown(w, c, reports.MarkdownOptions{})
+			return reports.WriteDiffMarkdown(w, c, reports.MarkdownOptions{MaxBytes: reports.CommentMaxBytes})
 		case "json":
 			return c.WriteJSON(w)
 		}

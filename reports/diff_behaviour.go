@@ -20,7 +20,9 @@ func (n *noise) behaviour(d *compared) {
 	}
 	d.race = raced(a, b)
 	varies, unclear := n.jittered(d.pair)
-	varies = varies || n.drawsWaits(a, b)
+	draws := n.drawsWaits(a, b)
+	d.many = draws && n.samples[0] != nil && len(n.samples[0].list) >= leastTrend
+	varies = varies || draws
 	d.against = (varies || unclear) && n.againstTime(d.pair)
 	d.draws = d.against && varies
 	if d.against {

@@ -22,7 +22,7 @@ type noise struct {
 	declared [2]history.Declared
 }
 
-// waitKey names alike waits: before the k-th retry, after failures of one kind.
+// waitKey names alike waits: before the k-th retry, after failures of one kind, or, where cause is "", of any.
 type waitKey struct {
 	k     int
 	cause string
@@ -72,6 +72,7 @@ func learn(pairs []pair) *noise {
 						n.excess[side].add(g.Next.At - g.Prev.NotBefore)
 					case ownWait(g):
 						n.pool(g)[side].add(g.Len)
+						n.poolOf(waitKey{k: g.K})[side].add(g.Len)
 					}
 				}
 			}
@@ -89,8 +90,9 @@ func obeyed(h *history.History, g history.Gap) bool {
 	return g.Prev.Asked() && !g.Overlap && g.Next.At >= g.Prev.NotBefore-h.Grain
 }
 
-func (n *noise) pool(g history.Gap) *[2]pool {
-	key := waitKey{g.K, cause(g.Prev)}
+func (n *noise) pool(g history.Gap) *[2]pool { return n.poolOf(waitKey{g.K, cause(g.Prev)}) }
+
+func (n *noise) poolOf(key waitKey) *[2]pool {
 	p := n.waits[key]
 	if p == nil {
 		p = new([2]pool)
@@ -116,6 +118,9 @@ func resolution(a, b *history.History) time.Duration {
 func (n *noise) spread(g history.Gap, a, b *history.History) (time.Duration, bool) {
 	var widest time.Duration
 	p := n.pool(g)
+	if rest := n.waits[waitKey{k: g.K}]; rest != nil && min(p[0].n, p[1].n) < fewSamples {
+		p = rest // waits after failures of other kinds are the next best
+	}
 	for side, h := range []*history.History{a, b} {
 		seen := p[side].high - p[side].low
 		declared, ok := declaredRange(h.Declared, g.K)

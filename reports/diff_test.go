@@ -351,3 +351,34 @@ func TestSignedRank(t *testing.T) {
 		t.Errorf("5 to 5: p = %g", p)
 	}
 }
+
+// TestDiffSeldomDraws: a verdict on waits that came out otherwise in a few of many scenarios is luck, in more it is
+// not, and neither is it where the client has drawn a few times only, or never draws.
+func TestDiffSeldomDraws(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	report := func(scenarios, fails int, jitter bool) *Report {
+		var list []harness.Result
+		for i := range scenarios {
+			wait := time.Second
+			if jitter {
+				wait = time.Duration(rng.Int64N(int64(time.Second)))
+			}
+			status := check.Pass
+			if i < fails {
+				status = check.Fail
+			}
+			list = append(list, judged(ran(fmt.Sprintf("f/%03d", i), wait),
+				check.Verdict{Check: "timing.backoff-grows", Status: status, Level: check.Should, Reason: "r"}))
+		}
+		return fixed(Run{Level: check.Should, Clients: []ClientInfo{{Name: "example"}}}, list)
+	}
+	for _, c := range []struct {
+		scenarios, fails int
+		jitter           bool
+		broken           int
+	}{{60, 2, true, 0}, {60, 9, true, 9}, {12, 1, true, 1}, {60, 2, false, 2}} {
+		if d := Diff(report(c.scenarios, 0, c.jitter), report(c.scenarios, c.fails, c.jitter)); len(d.Broken) != c.broken {
+			t.Errorf("%+v: %d broken", c, len(d.Broken))
+		}
+	}
+}

@@ -271,14 +271,14 @@ func chances(list []*compared) func(*compared) bool {
 	for _, d := range list {
 		for side, r := range d.sides() {
 			for _, v := range r.Verdicts {
-				if !d.draws {
-					break
+				if !d.draws && !d.lottery(v.Check) {
+					continue
 				}
 				at(v.Check).seen[side][kind(v.Status)] = true
 			}
 		}
 		for _, f := range d.verdicts.flips {
-			if !d.draws && !f.reuse() {
+			if !d.draws && !f.reuse() && !d.lottery(f.check) {
 				continue
 			}
 			at(f.check).moved[kind(f.from)][kind(f.to)]++
@@ -290,7 +290,8 @@ func chances(list []*compared) func(*compared) bool {
 			p := signTest(k.moved[from][to], k.moved[to][from])
 			mixed := k.seen[0][from] && k.seen[0][to] && k.seen[1][from] && k.seen[1][to]
 			switch {
-			case f.reuse() && p > raceAlpha:
+			case (f.reuse() || d.lottery(f.check)) && p > raceAlpha:
+			case d.lottery(f.check) && mixed && p > chanceAlpha:
 			case !d.draws:
 				return false
 			case f.from != check.Fail && f.to != check.Fail && (f.check == "timing.spread" || f.from == check.Skipped || f.to == check.Skipped):
@@ -303,6 +304,12 @@ func chances(list []*compared) func(*compared) bool {
 	}
 }
 
+// lottery reports whether a verdict may depend on a draw that comes seldom, and the client has drawn so often that
+// it came: two waits in a row of next to nothing, say.
+func (d *compared) lottery(id string) bool {
+	return d.many && (id == "timing.backoff-grows" || id == "timing.retry-after")
+}
+
 // reuse reports whether it is about a connection that was not used again. Whether a body that was closed unread
 // leaves its connection fit for use is a race inside net/http.
 func (f flip) reuse() bool { return f.check == "resources.released" && f.level == check.Should }
@@ -310,7 +317,7 @@ func (f flip) reuse() bool { return f.check == "resources.released" && f.level =
 // chanceAlpha is the p-value from which on changes for the worse and for the better are no chance.
 const chanceAlpha = 1e-3
 
-// raceAlpha is the same for what is a race whoever the client is: 6 to 0.
+// raceAlpha is the same for what is a race whoever the client is, and for draws that come seldom: 6 to 0.
 const raceAlpha = 0.05
 
 // signTest is the two-sided p-value of so many signs of either kind, where both are as likely.

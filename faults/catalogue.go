@@ -46,6 +46,8 @@ type Entry struct {
 	byHTTP func(f Fault) bool
 	// noLate: late= has no meaning, because the effect itself says when the commit comes.
 	noLate bool
+	// all is what allParams returns, made once: it is asked for at every attempt.
+	all []Param
 }
 
 // Where a client meets a fault.
@@ -128,7 +130,13 @@ func Catalogue() []Entry {
 }
 
 // entries is the catalogue as the hot path reads it; nothing writes to it.
-var entries = sync.OnceValue(Catalogue)
+var entries = sync.OnceValue(func() []Entry {
+	list := Catalogue()
+	for i := range list {
+		list[i].all = list[i].allParams()
+	}
+	return list
+})
 
 // Lookup returns the entry with that name. "ok" is no entry: it is the absence of a fault.
 func Lookup(name string) (Entry, bool) {
@@ -165,7 +173,7 @@ func Names() []string {
 func Nearest(word string) string { return nearest.Word(word, append(Names(), OK)) }
 
 // param returns the entry's parameter of that name, the common ones included.
-func (e Entry) param(name string) (Param, bool) {
+func (e *Entry) param(name string) (Param, bool) {
 	for _, p := range e.allParams() {
 		if p.Name == name {
 			return p, true
@@ -175,8 +183,11 @@ func (e Entry) param(name string) (Param, bool) {
 }
 
 // allParams returns the entry's own parameters and the common ones that it takes, in the order of the
-// canonical text.
-func (e Entry) allParams() []Param {
+// canonical text. The slice is not to be written to.
+func (e *Entry) allParams() []Param {
+	if e.all != nil {
+		return e.all
+	}
 	if e.Name == OK {
 		return []Param{timesParam()}
 	}

@@ -281,16 +281,17 @@ func (f Fault) filled() Fault {
 	if len(f.RetryAfter) == 0 {
 		f.RetryAfter = nil
 	}
-	e, ok := Lookup(f.Name)
-	if !ok {
+	e := find(f.Name)
+	if e == nil {
 		return f
 	}
 	if f.Phase == "" {
 		f.Phase = e.Phases[0]
 	}
-	for _, q := range e.allParams() {
-		if q.fill != nil {
-			q.fill(&f)
+	params := e.allParams()
+	for i := range params {
+		if fill := params[i].fill; fill != nil {
+			fill(&f)
 		}
 	}
 	return f
@@ -312,16 +313,17 @@ func (f Fault) String() string {
 	f = f.filled()
 	var b strings.Builder
 	b.WriteString(f.word())
-	e, ok := Lookup(f.Name)
-	if !ok {
-		e = Entry{Name: OK}
+	e := find(f.Name)
+	if e == nil {
+		e = &Entry{Name: OK}
 	}
 	if f.Phase != "" && (len(e.Phases) == 0 || f.Phase != e.Phases[0]) {
 		b.WriteString("@" + string(f.Phase))
 	}
-	for _, q := range e.allParams() {
-		for _, v := range q.get(f) {
-			b.WriteString(" " + q.Name + "=" + v)
+	params := e.allParams()
+	for i := range params {
+		for _, v := range params[i].get(f) {
+			b.WriteString(" " + params[i].Name + "=" + v)
 		}
 	}
 	return b.String()

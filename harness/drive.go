@@ -288,7 +288,12 @@ func (f *fleet) assign(j *job) error {
 	return nil
 }
 
-func (f *fleet) instance() (Caller, error) {
+// base returns a transport for one instance. A lean fleet keeps no idle connections, so that there is nothing in a
+// transport that tells instances apart, and they share one: each attempt has a connection of its own in any case.
+func (f *fleet) base() *http.Transport {
+	if f.lean && len(f.bases) > 0 {
+		return f.bases[0]
+	}
 	base := &http.Transport{
 		DialContext:           f.dial.DialContext,
 		TLSClientConfig:       f.dial.tls.Clone(),
@@ -305,6 +310,12 @@ func (f *fleet) instance() (Caller, error) {
 		base.Protocols = new(http.Protocols)
 		base.Protocols.SetUnencryptedHTTP2(true)
 	}
+	f.bases = append(f.bases, base)
+	return base
+}
+
+func (f *fleet) instance() (Caller, error) {
+	base := f.base()
 	t := &tripper{base: base, rec: f.rec}
 	f.instances++
 	env := Env{
@@ -321,7 +332,6 @@ func (f *fleet) instance() (Caller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making client %s: %w", f.client.Name, err)
 	}
-	f.bases = append(f.bases, base)
 	f.callers = append(f.callers, c)
 	f.closers = append(f.closers, func() {
 		if closer, ok := c.(io.Closer); ok {

@@ -24,7 +24,7 @@ import (
 // job is one call to be made.
 type job struct {
 	id     string
-	group  scenarios.Group
+	group  *scenarios.Group // of the scenario; a herd shares it
 	offset time.Duration // from the start of the run, or from the end of the group that it waits for
 	call   Call
 	dial   server.Dial
@@ -65,7 +65,8 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 	skew := rand.New(rand.NewPCG(d.seed, 1))
 	keys := rand.New(rand.NewPCG(d.seed, 2))
 	gaps := rand.New(rand.NewPCG(d.seed, 3))
-	for _, g := range d.scenario.Calls {
+	for i := range d.scenario.Calls {
+		g := &d.scenario.Calls[i]
 		sequence := g.Faults
 		if sequence == nil {
 			sequence = d.scenario.Faults
@@ -78,7 +79,7 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 		}
 		offset := g.Start
 		payload := g.Payload()
-		fields := header(g) // shared by the calls, of which a herd has many: nobody writes to it
+		fields := header(*g) // shared by the calls, of which a herd has many: nobody writes to it
 		if d.scenario.Server.Token != scenarios.TokenNone {
 			fields.Set("Authorization", "Bearer "+server.StaleToken)
 		}

@@ -137,7 +137,7 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 		res.Status, res.Reason = check.Unknown, why
 		return res
 	}
-	defer paced(s, r.World)()
+	unpaced := paced(s, r.World)
 	began := time.Now()
 	d := newDrive(client, s, r.Seed)
 	d.attemptCap = r.AttemptCap
@@ -149,6 +149,7 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 	default:
 		d.virtual(t, r.RealCap)
 	}
+	unpaced()
 	res.Real = time.Since(began)
 	res.History = d.history()
 	res.Simulated = res.History.End

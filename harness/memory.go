@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/retrychaos/retrychaos/harness/world"
 	"github.com/retrychaos/retrychaos/scenarios"
@@ -74,9 +75,14 @@ func number(path string) (int64, bool) {
 	return n, err == nil
 }
 
-// paced lets the garbage collector of this process rest while a lean fleet runs in virtual time, until the heap has grown by
-// what the run is expected to need: it would else go through all the stacks and buffers of the fleet again and
-// again while that is made. The function that it returns undoes it.
+// pacedPercent is how much a large fleet's heap may grow between collections, once it is there: half of the usual, as
+// there are gigabytes of it.
+const pacedPercent = 50
+
+// paced lets the garbage collector of this process rest while a lean fleet is made in virtual time, until the heap has
+// grown by what the run is expected to need: it would else go through all the stacks and buffers of the fleet again
+// and again. From the first collection on it works by growth, as usual: at a limit that what is alive comes near to,
+// it would do nothing else. The function that paced returns undoes it.
 func paced(s scenarios.Scenario, w world.Kind) func() {
 	if w != world.Virtual || !lean(s) {
 		return func() {}
@@ -85,7 +91,20 @@ func paced(s scenarios.Scenario, w world.Kind) func() {
 	runtime.ReadMemStats(&now)
 	limit := debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + needs(s))
 	percent := debug.SetGCPercent(-1)
+	var mu sync.Mutex
+	over := false
+	runtime.AddCleanup(new(*int), func(struct{}) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !over {
+			debug.SetGCPercent(pacedPercent)
+			debug.SetMemoryLimit(limit)
+		}
+	}, struct{}{})
 	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
 		debug.SetGCPercent(percent)
 		debug.SetMemoryLimit(limit)
 	}

@@ -25,7 +25,7 @@ import (
 type job struct {
 	id     string
 	group  *scenarios.Group // of the scenario; a herd shares it
-	offset time.Duration // from the start of the run, or from the end of the group that it waits for
+	offset time.Duration    // from the start of the run, or from the end of the group that it waits for
 	call   Call
 	dial   server.Dial
 	caller Caller

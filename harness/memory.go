@@ -80,7 +80,7 @@ func number(path string) (int64, bool) {
 const pacedPercent = 50
 
 // paced lets the garbage collector of this process rest while a lean fleet is made in virtual time, until the heap has
-// grown by what the run is expected to need: it would else go through all the stacks and buffers of the fleet again
+// grown by two thirds of what the run is expected to need: it would else go through all the stacks and buffers of the fleet again
 // and again. From the first collection on it works by growth, as usual: at a limit that what is alive comes near to,
 // it would do nothing else. The function that paced returns undoes it.
 func paced(s scenarios.Scenario, w world.Kind) func() {
@@ -89,7 +89,7 @@ func paced(s scenarios.Scenario, w world.Kind) func() {
 	}
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
-	limit := debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + needs(s))
+	limit := debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + needs(s)*2/3)
 	percent := debug.SetGCPercent(-1)
 	var mu sync.Mutex
 	over := false

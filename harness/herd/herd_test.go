@@ -116,7 +116,7 @@ func TestSum(t *testing.T) {
 				Seconds: []history.Second{{Good: 1}}}}
 	}
 	got := Sum([]Run{run(history.Recovered, 4*time.Second, 1), run(history.Collapsed, time.Hour, 3)})
-	want := Row{Client: "c", Setting: "s", Runs: 2, Recovered: 1, Took: 4 * time.Second, After: 2, Peak: 10, Good: 0.5, Wasted: 0.25, Done: time.Minute}
+	want := Row{Client: "c", Setting: "s", Runs: 2, Recovered: 1, Took: 4 * time.Second, After: 2, AfterRecovered: 1, AfterCollapsed: 3, Peak: 10, Good: 0.5, Wasted: 0.25, Done: time.Minute}
 	if got != want {
 		t.Errorf("%+v", got)
 	}
@@ -129,7 +129,7 @@ func TestSum(t *testing.T) {
 func TestPage(t *testing.T) {
 	x := Tables{Seeds: 1, Runs: 1, Queues: []int{50, 500}}
 	for _, w := range OutageReference() {
-		row := Row{Client: w.Policy, Setting: w.Setting, Runs: 20, Recovered: w.Recovers, After: w.Attempts}
+		row := Row{Client: w.Policy, Setting: w.Setting, Runs: 20, Recovered: w.Recovers, After: w.Attempts, AfterRecovered: w.Attempts, AfterCollapsed: w.Attempts}
 		x.Outages = append(x.Outages, OutageRow{row, w})
 	}
 	for _, w := range ContentionReference() {
@@ -143,7 +143,7 @@ func TestPage(t *testing.T) {
 	if err := x.WriteMarkdown(&page); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"| no retries | stall | yes |", "| in 7 of 20 | 2.94 | +0.0 % |", "| 150 | 2876 / 5135 (2876 / 5135) |"} {
+	for _, part := range []string{"| no retries | stall | yes |", "| in 7 of 20 | 2.94 | +0.0 % |", "| full jitter over 1, 2, 4 s | stall | never |", "| 150 | 2876 / 5135 (2876 / 5135) |"} {
 		if !strings.Contains(page.String(), part) {
 			t.Errorf("the page lacks %q:\n%s", part, page.String())
 		}

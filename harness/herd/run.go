@@ -103,10 +103,12 @@ type Row struct {
 	Recovered int           // of the runs
 	Took      time.Duration // mean time to recover, of those that did
 	After     float64       // mean attempts a call from the trigger on
-	Peak      float64       // mean of the largest attempts a second
-	Good      float64       // mean share of calls that succeeded
-	Wasted    float64       // mean share of the work
-	Done      time.Duration // mean time until the last call was over
+	// AfterRecovered and AfterCollapsed are the same of the runs that recovered, and of the others; 0 where there are none.
+	AfterRecovered, AfterCollapsed float64
+	Peak                           float64       // mean of the largest attempts a second
+	Good                           float64       // mean share of calls that succeeded
+	Wasted                         float64       // mean share of the work
+	Done                           time.Duration // mean time until the last call was over
 }
 
 // Sum sums up runs of one client in one setting.
@@ -117,6 +119,9 @@ func Sum(runs []Run) Row {
 		if r.Load.Recovery == history.Recovered {
 			row.Recovered++
 			row.Took += r.Load.Took
+			row.AfterRecovered += r.Load.After
+		} else {
+			row.AfterCollapsed += r.Load.After
 		}
 		n := float64(len(runs))
 		row.After += r.Load.After / n
@@ -133,6 +138,8 @@ func Sum(runs []Run) Row {
 	}
 	if row.Recovered > 0 {
 		row.Took /= time.Duration(row.Recovered)
+		row.AfterRecovered /= float64(row.Recovered)
 	}
+	row.AfterCollapsed /= float64(max(1, row.Runs-row.Recovered))
 	return row
 }

@@ -88,7 +88,7 @@ func OpenStage(s scenarios.Scenario, cfg StageConfig) (*Stage, error) {
 	d.rec = newRecorder(d.start)
 	d.srv = d.newServer(d.start)
 	for _, j := range d.expand(d.rec, d.srv) {
-		st.calls = append(st.calls, StagedCall{Call: j.call, Group: j.group, Offset: j.offset})
+		st.calls = append(st.calls, StagedCall{Call: j.call, Group: *j.group, Offset: j.offset})
 	}
 	go func() { st.served <- d.srv.Serve(l) }()
 	st.watching.Go(func() { d.watchClock(st.stop) })

@@ -274,7 +274,7 @@ func TestAWSCases(t *testing.T) {
 					t.Fatal(err)
 				}
 				for bucket.Tokens() > c.Config.QuotaStart { // a quota that starts empty
-					if _, refusal := bucket.take(Decision{}); refusal != nil {
+					if _, refusal := bucket.take(Decision{}, nil); refusal != nil {
 						t.Fatal(refusal)
 					}
 				}

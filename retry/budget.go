@@ -54,6 +54,12 @@ type Budget struct {
 	// PerSecond is what time gives.
 	PerSecond float64
 
+	// Throttle, if positive, makes the budget no bucket of tokens: a retry is
+	// refused by chance, the more likely the more requests there were in the
+	// last minute above Throttle times the calls that succeeded (see
+	// [AdaptiveBudget]). 1 or more; no other field may be set with it.
+	Throttle float64
+
 	// Unlimited switches the budget off. No other field may be set with it.
 	Unlimited bool
 }
@@ -95,6 +101,17 @@ func AWSBudget() Budget {
 	return Budget{Capacity: 500, Cost: 14, ThrottledCost: 5, PerSuccess: 1, RefundLast: true}
 }
 
+// AdaptiveBudget is the adaptive throttling of the book "Site Reliability
+// Engineering" (chapter 21) with its K of 2, for retries: one is refused with
+// probability max(0, (requests − K·accepts) / (requests + 1)). Requests are first
+// attempts and retries, refused ones included; accepts are calls that succeeded.
+//
+// Two things differ from the book. First attempts are never refused, so that a
+// client notices at once that its server is well again. And a minute is counted,
+// not two: successes of before an outage pay for retries for as long as they
+// are counted, and keep a server down that much longer.
+func AdaptiveBudget() Budget { return Budget{Throttle: 2} }
+
 // NoBudget never refuses.
 func NoBudget() Budget { return Budget{Unlimited: true} }
 
@@ -112,6 +129,15 @@ func (b Budget) problem() string {
 	if b.Unlimited {
 		if b != (Budget{Unlimited: true}) {
 			return "is unlimited and has limits"
+		}
+		return ""
+	}
+	if k := b.Throttle; k != 0 {
+		switch {
+		case b != (Budget{Throttle: k}):
+			return "has a Throttle and other fields"
+		case !(k >= 1 && k <= maxTokens):
+			return fmt.Sprintf("has Throttle %v; it must be from 1 to %g", k, float64(maxTokens))
 		}
 		return ""
 	}
@@ -158,6 +184,9 @@ func (b Budget) String() string {
 	if b.Unlimited {
 		return "no budget"
 	}
+	if b.Throttle > 0 {
+		return fmt.Sprintf("budget by chance: the requests of a minute above %v times the successes are not repeated", b.Throttle)
+	}
 	b = b.withDefaults()
 	var s strings.Builder
 	fmt.Fprintf(&s, "budget of %v", b.Capacity)
@@ -196,9 +225,13 @@ func (b Budget) String() string {
 type BudgetError struct {
 	Tokens float64 // what was left
 	Needed float64 // what the retry costs, or the reserve that has to be exceeded
+	Chance float64 // of being refused, where Budget.Throttle decides; above 0
 }
 
 func (e *BudgetError) Error() string {
+	if e.Chance > 0 {
+		return fmt.Sprintf("the retry budget refuses: too few calls of the last minute succeeded (%.0f %% of retries are refused)", 100*e.Chance)
+	}
 	return fmt.Sprintf("the retry budget is used up: %v left, %v needed", e.Tokens, e.Needed)
 }
 
@@ -211,6 +244,7 @@ type Bucket struct {
 	mu     sync.Mutex
 	tokens int64     // thousandths
 	filled time.Time // when PerSecond was last added; zero before the first use
+	minute *minute   // with Throttle only
 }
 
 // NewBucket returns a full bucket, or a [PolicyError].
@@ -219,15 +253,20 @@ func NewBucket(b Budget) (*Bucket, error) {
 		return nil, policyErrors{&PolicyError{Field: "Budget", Problem: problem}}
 	}
 	b = b.withDefaults()
-	return &Bucket{budget: b, tokens: milli(b.Capacity)}, nil
+	bucket := &Bucket{budget: b, tokens: milli(b.Capacity)}
+	if b.Throttle > 0 {
+		bucket.minute = new(minute)
+	}
+	return bucket, nil
 }
 
 // Budget returns the bucket's budget, with its defaults filled in.
 func (b *Bucket) Budget() Budget { return b.budget }
 
-// Tokens returns what is in the bucket now. It is +Inf if it has no limit.
+// Tokens returns what is in the bucket now. It is +Inf if it has no limit, or
+// Throttle decides.
 func (b *Bucket) Tokens() float64 {
-	if b.budget.Unlimited {
+	if b.budget.Unlimited || b.minute != nil {
 		return math.Inf(1)
 	}
 	b.mu.Lock()
@@ -273,6 +312,12 @@ func (b *Bucket) give(n int64) {
 
 // begin is told of each call that begins.
 func (b *Bucket) begin() {
+	if b.minute != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.minute.now(time.Now()).requests++
+		return
+	}
 	if b.budget.PerCall > 0 {
 		b.give(milli(b.budget.PerCall))
 	}
@@ -280,6 +325,12 @@ func (b *Bucket) begin() {
 
 // success is told of each call that succeeds; last is what its last retry took.
 func (b *Bucket) success(last int64) {
+	if b.minute != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.minute.now(time.Now()).accepts++
+		return
+	}
 	if last > 0 && b.budget.RefundLast {
 		b.give(last)
 		return
@@ -299,10 +350,13 @@ func (b *Bucket) failure() {
 }
 
 // take pays for a retry after the failure d, and returns what it took, or why
-// it could not.
-func (b *Bucket) take(d Decision) (taken int64, refusal *BudgetError) {
+// it could not. random is that of the engine, for Throttle.
+func (b *Bucket) take(d Decision, random func(n int64) int64) (taken int64, refusal *BudgetError) {
 	if b.budget.Unlimited {
 		return 0, nil
+	}
+	if b.minute != nil {
+		return 0, b.refuse(random)
 	}
 	cost := milli(b.budget.Cost)
 	switch {

@@ -282,7 +282,7 @@ func (c *call) plan(a Attempt, h http.Header, now time.Time) (wait time.Duration
 		f.reason = f.stop.Error()
 		return 0, false, false
 	}
-	paid, refusal := c.bucket.take(a.Decision)
+	paid, refusal := c.bucket.take(a.Decision, c.random)
 	if refusal != nil {
 		f.stop = refusal
 		f.reason = refusal.Error()

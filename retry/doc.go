@@ -66,8 +66,8 @@ end, so that it gets the load that it would have without them, and can recover;
 back-off alone only spreads the load. A call that the budget refuses a retry
 ends at once with what there is, and [Explain] finds a [*BudgetError]. Clients of
 one server should share a bucket, by [WithBucket]. [Policy.Budget] chooses
-another budget: [GRPCBudget], [FinagleBudget], [RequestBudget], [AWSBudget] or
-[NoBudget].
+another budget: [GRPCBudget], [FinagleBudget], [RequestBudget], [AWSBudget],
+[AdaptiveBudget] or [NoBudget].
 
 # Tokens that expire, networks that go away
 

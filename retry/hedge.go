@@ -91,7 +91,7 @@ func (c *call) affordsHedge() bool {
 	if c.ctx.Err() != nil || c.policy.MaxAttempts < 2 || c.tally.left() <= 0 {
 		return false
 	}
-	paid, refusal := c.bucket.take(Decision{})
+	paid, refusal := c.bucket.take(Decision{}, c.random)
 	if refusal != nil || !c.tally.take(1) {
 		return false
 	}

@@ -49,6 +49,7 @@ func OutagePolicies() []Policy {
 		{"success-budget", "full jitter + budget 10 % funded by successes", full(2*s, retry.Budget{Capacity: 10, Cost: 1, PerSuccess: 0.1})},
 		{"request-budget", "full jitter + budget 10 % funded by requests", full(2*s, retry.RequestBudget())},
 		{"grpc-budget", "full jitter + gRPC throttle (10 tokens, 0.1 a success)", full(2*s, retry.GRPCBudget())},
+		{"adaptive-budget", "full jitter + adaptive throttling of retries (SRE book, K = 2)", full(2*s, retry.AdaptiveBudget())},
 		{"full-1s", "full jitter over 1, 2, 4 s", full(s, unlimited)},
 		{"default", "the same with the default budget (" + retry.DefaultBudget().String() + ")", full(s, retry.DefaultBudget())},
 	}
@@ -96,6 +97,7 @@ func OutageReference() []Expected {
 		row("success-budget", "stall", 20, 1.00), row("success-budget", "refuse", 20, 1.01),
 		row("request-budget", "stall", 20, 1.01), row("request-budget", "refuse", 20, 1.01),
 		row("grpc-budget", "stall", 20, 1.00), row("grpc-budget", "refuse", 20, 1.00),
+		row("adaptive-budget", "stall", 20, 1.11), row("adaptive-budget", "refuse", 20, 1.07),
 	}
 	for _, policy := range []string{"full-1s", "default"} {
 		for _, setting := range []string{"stall", "refuse"} {

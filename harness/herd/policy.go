@@ -39,6 +39,7 @@ func Policies() []Policy {
 		{"success-budget", "full jitter + budget 10 % funded by successes", retry.Policy{Budget: retry.Budget{Capacity: 10, Cost: 1, PerSuccess: 0.1}}},
 		{"request-budget", "full jitter + budget 10 % funded by requests", retry.Policy{Budget: retry.RequestBudget()}},
 		{"grpc-budget", "full jitter + gRPC throttle", retry.Policy{Budget: retry.GRPCBudget()}},
+		{"adaptive-budget", "full jitter + adaptive throttling of retries", retry.Policy{Budget: retry.AdaptiveBudget()}},
 		{"default", "the default: full jitter, " + retry.DefaultBudget().String(), retry.Policy{Budget: retry.DefaultBudget()}},
 	}
 	for i := range all {

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/retrychaos/retrychaos/harness/history"
@@ -22,7 +23,8 @@ const (
 //
 // It applies to servers with a capacity, where the calls alone are less than the server can do; the rules by which
 // the server has recovered or collapsed are those of history.Load. A collapse is the clients' fault if they made more
-// than 1.1 attempts a call from the beginning of the trigger on. Where the server does recover, the calls that started in the
+// than 1.1 attempts a call from the beginning of the trigger on, and none where the server was never overloaded: calls
+// fail for other reasons too. Where the server does recover, the calls that started in the
 // meantime may have cost 5 attempts each on average: as many as gRPC allows for one call (gRFC A6).
 var loadAmplification = Check{
 	ID:     "load.amplification",
@@ -49,6 +51,8 @@ func judgeAmplification(h *history.History) Verdict {
 	switch {
 	case l.Recovery == history.Undecided:
 		v = unknown("the load ended %s after %s, too early to tell whether the server recovers", dur(l.Took), what)
+	case l.Recovery == history.Collapsed && !overloaded(l):
+		v = pass("calls failed, and not for load: the server never got more attempts than it can do, at %.2f attempts a call", l.After)
 	case l.Recovery == history.Collapsed && l.After > littleAmplified:
 		v = fail("%s was over and the server stayed down: %.2f attempts a call kept it busy (%s)", what, l.After, never(l))
 		v.Calls = costliest(h, l)
@@ -62,6 +66,12 @@ func judgeAmplification(h *history.History) Verdict {
 	}
 	v.Evidence = loadEvidence(h, l)
 	return v
+}
+
+// overloaded reports whether there was ever more to do than the server could: attempts beyond its rate, turned away,
+// or worked on for clients that had left.
+func overloaded(l history.Load) bool {
+	return l.Overload > 0 || l.Wasted > 0 || slices.ContainsFunc(l.Seconds, func(s history.Second) bool { return s.Shed > 0 })
 }
 
 // trigger names what began the overload.

@@ -54,7 +54,12 @@ func TestAmplification(t *testing.T) {
 	unbounded.Capacity = nil
 	busy := load(60, 20*s, 4)
 	busy.Capacity.Workers = 1
+	idle, shedding := load(60, time.Hour, 4), load(60, time.Hour, 4)
+	idle.Capacity.Workers, shedding.Capacity.Workers = 10, 10
+	shedding.Calls[200].Attempts[0].Work = &history.Work{Shed: "full"}
 	table(t, loadAmplification, []row{
+		{"never, and not for load", idle, Pass, "never got more attempts than it can do"},
+		{"never, and some were turned away", shedding, Fail, "stayed down"},
 		{"no capacity", unbounded, Skipped, "no bound"},
 		{"calls alone are too many", busy, Skipped, "all that the server can do"},
 		{"few calls", closed(19, 19, 1), Skipped, "fewer than 20"},

@@ -35,11 +35,11 @@ func ContentionPolicies() []Policy {
 		return retry.Policy{BaseDelay: first, MaxDelay: limit, Jitter: j}
 	}
 	all := []Policy{
-		{"none", "at once", retry.Policy{BaseDelay: immediately, MaxDelay: immediately, Jitter: retry.NoJitter}},
-		{"exponential", "exponential, no jitter", with(retry.NoJitter, 2*base)},
-		{"full", "full jitter", with(retry.FullJitter, 2*base)},
-		{"equal", "equal jitter", with(retry.EqualJitter, 2*base)},
-		{"decorrelated", "decorrelated jitter", with(retry.DecorrelatedJitter, base)},
+		{Name: "none", Doc: "at once", retry: retry.Policy{BaseDelay: immediately, MaxDelay: immediately, Jitter: retry.NoJitter}},
+		{Name: "exponential", Doc: "exponential, no jitter", retry: with(retry.NoJitter, 2*base)},
+		{Name: "full", Doc: "full jitter", retry: with(retry.FullJitter, 2*base)},
+		{Name: "equal", Doc: "equal jitter", retry: with(retry.EqualJitter, 2*base)},
+		{Name: "decorrelated", Doc: "decorrelated jitter", retry: with(retry.DecorrelatedJitter, base)},
 	}
 	for i := range all {
 		all[i].retry.MaxAttempts = math.MaxInt32

@@ -25,11 +25,11 @@ func CrowdPolicies() []Policy {
 	}
 	const s = time.Second
 	return []Policy{
-		{"constant", "1 s, no jitter", with(retry.NoJitter, s, s)},
-		{"full", "full jitter from 1 s, cap 64 s", with(retry.FullJitter, s, 64*s)},
-		{"decorrelated", "decorrelated from 1 s, cap 64 s", with(retry.DecorrelatedJitter, s, 64*s)},
-		{"width", "spread over clients ÷ rate: U(0, 10 s)", with(retry.FullJitter, 10*s, 10*s)},
-		{"full-8s", "full jitter from 1 s, cap 8 s", with(retry.FullJitter, s, 8*s)},
-		{"full-18s", "full jitter from 1 s, cap 18 s", with(retry.FullJitter, s, 18*s)},
+		{Name: "constant", Doc: "1 s, no jitter", retry: with(retry.NoJitter, s, s)},
+		{Name: "full", Doc: "full jitter from 1 s, cap 64 s", retry: with(retry.FullJitter, s, 64*s)},
+		{Name: "decorrelated", Doc: "decorrelated from 1 s, cap 64 s", retry: with(retry.DecorrelatedJitter, s, 64*s)},
+		{Name: "width", Doc: "spread over clients ÷ rate: U(0, 10 s)", retry: with(retry.FullJitter, 10*s, 10*s)},
+		{Name: "full-8s", Doc: "full jitter from 1 s, cap 8 s", retry: with(retry.FullJitter, s, 8*s)},
+		{Name: "full-18s", Doc: "full jitter from 1 s, cap 18 s", retry: with(retry.FullJitter, s, 18*s)},
 	}
 }

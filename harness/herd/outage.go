@@ -33,7 +33,8 @@ func Outages(short bool) []Setting {
 
 // OutagePolicies are the policies of the table, by the names that OutageReference has for them. In the reference k is the
 // number of the retry, from 1: full jitter is over 2, 4 and 8 s, and only the row without jitter waits for 1, 2 and 4 s.
-// The last two are not in it: full jitter over 1, 2 and 4 s, as package retry draws by default, and that with its budget.
+// Three are not in it: full jitter over 1, 2 and 4 s, as package retry draws by default; that below a second layer which
+// retries as well; and that with the default budget.
 func OutagePolicies() []Policy {
 	const s = time.Second
 	full := func(base time.Duration, b retry.Budget) retry.Policy {
@@ -43,18 +44,19 @@ func OutagePolicies() []Policy {
 	additive := full(2*s, unlimited)
 	additive.Jitter, additive.JitterWidth = retry.AdditiveJitter, s/2
 	list := []Policy{
-		{"full", "full jitter U(0, 2^k)", full(2*s, unlimited)},
-		{"additive", "2^k + U(0, 0.5)", additive},
-		{"wide", "full jitter over 10·2^k s", full(20*s, unlimited)},
-		{"success-budget", "full jitter + budget 10 % funded by successes", full(2*s, retry.Budget{Capacity: 10, Cost: 1, PerSuccess: 0.1})},
-		{"request-budget", "full jitter + budget 10 % funded by requests", full(2*s, retry.RequestBudget())},
-		{"grpc-budget", "full jitter + gRPC throttle (10 tokens, 0.1 a success)", full(2*s, retry.GRPCBudget())},
-		{"adaptive-budget", "full jitter + adaptive throttling of retries (SRE book, K = 2)", full(2*s, retry.AdaptiveBudget())},
-		{"full-1s", "full jitter over 1, 2, 4 s", full(s, unlimited)},
-		{"default", "the same with the default budget (" + retry.DefaultBudget().String() + ")", full(s, retry.DefaultBudget())},
+		{Name: "full", Doc: "full jitter U(0, 2^k)", retry: full(2*s, unlimited)},
+		{Name: "additive", Doc: "2^k + U(0, 0.5)", retry: additive},
+		{Name: "wide", Doc: "full jitter over 10·2^k s", retry: full(20*s, unlimited)},
+		{Name: "success-budget", Doc: "full jitter + budget 10 % funded by successes", retry: full(2*s, retry.Budget{Capacity: 10, Cost: 1, PerSuccess: 0.1})},
+		{Name: "request-budget", Doc: "full jitter + budget 10 % funded by requests", retry: full(2*s, retry.RequestBudget())},
+		{Name: "grpc-budget", Doc: "full jitter + gRPC throttle (10 tokens, 0.1 a success)", retry: full(2*s, retry.GRPCBudget())},
+		{Name: "adaptive-budget", Doc: "full jitter + adaptive throttling of retries (SRE book, K = 2)", retry: full(2*s, retry.AdaptiveBudget())},
+		{Name: "full-1s", Doc: "full jitter over 1, 2, 4 s", retry: full(s, unlimited)},
+		{Name: "default", Doc: "full jitter over 1, 2, 4 s + the default budget (" + retry.DefaultBudget().String() + ")", retry: full(s, retry.DefaultBudget())},
 	}
 	for _, p := range Policies() {
-		if p.Name == "none" || p.Name == "immediate" || p.Name == "exponential" {
+		switch p.Name {
+		case "none", "immediate", "exponential", "layers":
 			list = append(list, p)
 		}
 	}
@@ -99,7 +101,7 @@ func OutageReference() []Expected {
 		row("grpc-budget", "stall", 20, 1.00), row("grpc-budget", "refuse", 20, 1.00),
 		row("adaptive-budget", "stall", 20, 1.11), row("adaptive-budget", "refuse", 20, 1.07),
 	}
-	for _, policy := range []string{"full-1s", "default"} {
+	for _, policy := range []string{"full-1s", "layers", "default"} {
 		for _, setting := range []string{"stall", "refuse"} {
 			list = append(list, Expected{Policy: policy, Setting: setting, Measured: true})
 		}

@@ -18,6 +18,7 @@ type Policy struct {
 	Name  string // a word, for flags and tables
 	Doc   string // how it waits, in a few words
 	retry retry.Policy
+	twice bool // below a second layer that retries as well
 }
 
 // immediately is the shortest wait that package retry has.
@@ -28,22 +29,24 @@ const immediately = time.Nanosecond
 func Policies() []Policy {
 	const attempts = 4
 	all := []Policy{
-		{"none", "no retries", retry.Policy{MaxAttempts: 1}},
-		{"immediate", "at once", retry.Policy{BaseDelay: immediately, MaxDelay: immediately, Jitter: retry.NoJitter}},
-		{"exponential", "1, 2, 4 s, no jitter", retry.Policy{Jitter: retry.NoJitter}},
-		{"full", "full jitter U(0, 2^k)", retry.Policy{}},
-		{"additive", "2^k + U(0, 0.5)", retry.AdditivePreset()},
-		{"wide", "full jitter over 10·2^k s", retry.Policy{BaseDelay: 10 * time.Second, MaxDelay: time.Hour}},
-		{"equal", "equal jitter", retry.Policy{Jitter: retry.EqualJitter}},
-		{"decorrelated", "decorrelated jitter", retry.Policy{Jitter: retry.DecorrelatedJitter}},
-		{"success-budget", "full jitter + budget 10 % funded by successes", retry.Policy{Budget: retry.Budget{Capacity: 10, Cost: 1, PerSuccess: 0.1}}},
-		{"request-budget", "full jitter + budget 10 % funded by requests", retry.Policy{Budget: retry.RequestBudget()}},
-		{"grpc-budget", "full jitter + gRPC throttle", retry.Policy{Budget: retry.GRPCBudget()}},
-		{"adaptive-budget", "full jitter + adaptive throttling of retries", retry.Policy{Budget: retry.AdaptiveBudget()}},
-		{"default", "the default: full jitter, " + retry.DefaultBudget().String(), retry.Policy{Budget: retry.DefaultBudget()}},
+		{Name: "none", Doc: "no retries", retry: retry.Policy{MaxAttempts: 1}},
+		{Name: "immediate", Doc: "at once", retry: retry.Policy{BaseDelay: immediately, MaxDelay: immediately, Jitter: retry.NoJitter}},
+		{Name: "exponential", Doc: "1, 2, 4 s, no jitter", retry: retry.Policy{Jitter: retry.NoJitter}},
+		{Name: "full", Doc: "full jitter U(0, 2^k)", retry: retry.Policy{}},
+		{Name: "additive", Doc: "2^k + U(0, 0.5)", retry: retry.AdditivePreset()},
+		{Name: "wide", Doc: "full jitter over 10·2^k s", retry: retry.Policy{BaseDelay: 10 * time.Second, MaxDelay: time.Hour}},
+		{Name: "equal", Doc: "equal jitter", retry: retry.Policy{Jitter: retry.EqualJitter}},
+		{Name: "decorrelated", Doc: "decorrelated jitter", retry: retry.Policy{Jitter: retry.DecorrelatedJitter}},
+		{Name: "success-budget", Doc: "full jitter + budget 10 % funded by successes", retry: retry.Policy{Budget: retry.Budget{Capacity: 10, Cost: 1, PerSuccess: 0.1}}},
+		{Name: "request-budget", Doc: "full jitter + budget 10 % funded by requests", retry: retry.Policy{Budget: retry.RequestBudget()}},
+		{Name: "grpc-budget", Doc: "full jitter + gRPC throttle", retry: retry.Policy{Budget: retry.GRPCBudget()}},
+		{Name: "adaptive-budget", Doc: "full jitter + adaptive throttling of retries", retry: retry.Policy{Budget: retry.AdaptiveBudget()}},
+		{Name: "layers", Doc: "two layers of full jitter, each with as many attempts", retry: retry.Policy{}},
+		{Name: "default", Doc: "the default: full jitter, " + retry.DefaultBudget().String(), retry: retry.Policy{Budget: retry.DefaultBudget()}},
 	}
 	for i := range all {
 		p := &all[i].retry
+		all[i].twice = all[i].Name == "layers"
 		if p.MaxAttempts == 0 {
 			p.MaxAttempts = attempts
 		}
@@ -81,6 +84,9 @@ func (p Policy) Client(timeout time.Duration, attempts int) harness.Client {
 	c.AttemptTimeout = timeout
 	if attempts > 0 && c.MaxAttempts > 1 {
 		c.MaxAttempts = attempts
+	}
+	if p.twice {
+		return layered(p.Name, c)
 	}
 	return harness.Bundled(p.Name, c)
 }

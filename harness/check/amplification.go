@@ -51,11 +51,11 @@ func judgeAmplification(h *history.History) Verdict {
 	switch {
 	case l.Recovery == history.Undecided:
 		v = unknown("the load ended %s after %s, too early to tell whether the server recovers", dur(l.Took), what)
-	case l.Recovery == history.Collapsed && !overloaded(l):
-		v = pass("calls failed, and not for load: the server never got more attempts than it can do, at %.2f attempts a call", l.After)
-	case l.Recovery == history.Collapsed && l.After > littleAmplified:
+	case l.Recovery == history.Collapsed && l.After > littleAmplified && overloaded(l):
 		v = fail("%s was over and the server stayed down: %.2f attempts a call kept it busy (%s)", what, l.After, never(l))
 		v.Calls = costliest(h, l)
+	case l.Recovery == history.Collapsed && l.After > littleAmplified:
+		v = pass("calls failed, and not for load: the server never got more attempts than it can do, at %.2f attempts a call", l.After)
 	case l.Recovery == history.Collapsed:
 		v = pass("the server did not recover from %s, and it was not for retries: %.2f attempts a call", what, l.After)
 	case l.Outage > mostAmplified:

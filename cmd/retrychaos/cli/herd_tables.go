@@ -92,7 +92,8 @@ func writePage(dir string, tables herd.Tables, command string) error {
 	}
 	return writeFile(filepath.Join(dir, "herd.md"), func(w *os.File) error {
 		fmt.Fprintf(w, "# What many clients do to one server\n\nMeasured by `%s`, with the bundled client over `net/http` and the virtual network. "+
-			"`retrychaos herd --help` tells how to put other clients and servers to the same test.\n\n", command)
+			"`retrychaos herd --help` tells how to put other clients and servers to the same test; [herd-peers.md](herd-peers.md) has what came of it for "+
+			"clients of others, and [spread.md](spread.md) how sure the verdict is that tells whether a herd is spread.\n\n", command)
 		if err := tables.WriteMarkdown(w); err != nil {
 			return err
 		}

@@ -108,6 +108,16 @@ func licensed(c *history.Call, a *history.Attempt) bool {
 	return c.Keyed && c.KeyHonoured && a.Key != ""
 }
 
+// tooLate is how late the harness may be for its own timers, or a client's process for its pings, before calls that
+// have not returned say nothing of the client any more.
+const tooLate = time.Second
+
+// excusable reports whether a call has not returned only because the machine was that late: its instant had not
+// passed by more than slack when the harness gave it up.
+func excusable(h *history.History, c *history.Call, instant time.Duration) bool {
+	return !c.Returned && h.Lateness > tooLate && max(c.Ended, h.End) <= instant+slack(h)
+}
+
 // slack is how much later than an instant of its own a client may be seen to end. In the virtual world it is
 // the grain. On a real clock it is a quarter of a second, which a process of its own needs to be killed and
 // reaped, and twice what the harness's own timers were late, so that a busy machine is nobody's fault.

@@ -227,3 +227,28 @@ func TestSlack(t *testing.T) {
 		t.Error("on loopback the slack is a quarter of a second and twice the lateness of the harness itself")
 	}
 }
+
+// TestLateMachine: a call that was given up says nothing where the machine was so late that its time had hardly come.
+func TestLateMachine(t *testing.T) {
+	judge := func(c Check, lateness, end time.Duration, mods ...func(*history.Call)) Status {
+		h := run(with(call("c1", try(0, "503")), append(mods, givenUp)...))
+		h.World, h.Lateness, h.End = "loopback", lateness, end
+		h.Calls[0].Ended = end
+		return c.judge(h).Status
+	}
+	deadline := func(c *history.Call) { c.Deadline = 5 * s }
+	for _, x := range []struct {
+		check Check
+		mod   func(*history.Call)
+	}{{timingDeadline, deadline}, {timingCancel, cancelled(5 * s)}} {
+		if got := judge(x.check, 2*s, 8*s, x.mod); got != Unknown {
+			t.Errorf("%s: late by 2s, given up 3s after the instant: %s", x.check.ID, got)
+		}
+		if got := judge(x.check, 2*s, 20*s, x.mod); got != Fail {
+			t.Errorf("%s: late by 2s, given up 15s after the instant: %s", x.check.ID, got)
+		}
+		if got := judge(x.check, 100*ms, 8*s, x.mod); got != Fail {
+			t.Errorf("%s: on time, given up 3s after the instant: %s", x.check.ID, got)
+		}
+	}
+}

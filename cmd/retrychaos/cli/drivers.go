@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/retrychaos/retrychaos/harness"
+	"github.com/retrychaos/retrychaos/harness/check"
 	"github.com/retrychaos/retrychaos/harness/driver"
 	"github.com/retrychaos/retrychaos/harness/world"
 	"github.com/retrychaos/retrychaos/reports"
@@ -19,6 +20,12 @@ import (
 
 // worldAuto is the virtual world for every client that can enter it, and loopback for the others.
 const worldAuto = "auto"
+
+// What --histories can keep.
+const (
+	historiesAll    = "all"
+	historiesFailed = "failed"
+)
 
 // Sets of clients for --clients.
 const (
@@ -46,11 +53,13 @@ func (f *runFlags) driverFlags(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.drivers, "driver", nil, "`COMMAND` of a driver to test, repeatable: one process for all calls, JSON lines in and out (docs/drivers.md)")
 	fl.StringVar(&f.set, "clients", "", "`SET` of clients to test: all (the default one and those that this command adds), go or drivers (the part of all that is in Go, or behind drivers); the world is then auto")
 	complete(cmd, "clients", setAll, setGo, setDrivers)
+	fl.StringVar(&f.histories, "histories", historiesAll, "`WHICH` histories to keep: all, or failed (of what did not pass; the report is then smaller, and what passed cannot be judged again)")
+	complete(cmd, "histories", historiesAll, historiesFailed)
 }
 
 // resolveDrivers adds the clients of --driver and --clients.
 func (f *runFlags) resolveDrivers(cmd *cobra.Command) error {
-	var errs []error
+	errs := []error{oneOf("histories", f.histories, historiesAll, historiesFailed)}
 	for _, line := range f.drivers {
 		words, err := shellquote.Split(line)
 		if err != nil {
@@ -155,6 +164,14 @@ func (r *results) hangUp(tested []testedClient) {
 			}
 		}
 	}
+}
+
+// kept is a result as it is kept.
+func (r *results) kept(res harness.Result) harness.Result {
+	if r.lean && res.Status == check.Pass {
+		res.History, res.Decisions = nil, nil
+	}
+	return res
 }
 
 // worldOf is the world in which a client is run.

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -31,7 +33,7 @@ func (f *runFlags) execute(ctx context.Context, all []task, level check.Level, p
 			tasks = append(tasks, t)
 		}
 	}
-	r := &results{runner: runner, progress: progress}
+	r := &results{runner: runner, progress: progress, lean: f.histories == historiesFailed}
 	// First, since the clocks of the loopback world suffer when the machine is busy.
 	if len(inBubbles) > 0 {
 		r.virtual(ctx, inBubbles)
@@ -49,13 +51,16 @@ func (f *runFlags) loopback(ctx context.Context, r *results, tasks []task) {
 	defer stop()
 	pace := watchPace(measuring)
 	// The largest first: what is left over at the end is then small, and the whole short.
-	slices.SortStableFunc(tasks, func(a, b task) int { return b.calls() - a.calls() })
+	// Clients take turns, so that no process of a driver has all of its scenarios at once.
+	slices.SortStableFunc(tasks, func(a, b task) int {
+		return cmp.Or(b.calls()-a.calls(), strings.Compare(a.scenario.Name, b.scenario.Name))
+	})
 	f.sideBySide(tasks, f.parallel, pace, func(t task) {
 		r.add(ctx, t, func() *harness.Result { return r.one(nil, t) })
 	})
 	if late := r.doubtful(tasks); len(late) > 0 && ctx.Err() == nil {
 		r.progress.Say(fmt.Sprintf("%d scenarios once more, fewer at a time: this machine was late for its own timers, which is no client's fault", len(late)))
-		f.sideBySide(late, again+len(late)/20, pace, func(t task) {
+		f.sideBySide(late, again+len(late)/40, pace, func(t task) {
 			r.replace(r.one(nil, t))
 		})
 	}
@@ -68,12 +73,13 @@ func (f *runFlags) sideBySide(tasks []task, parallel int, pace *pace, run func(t
 	var wg sync.WaitGroup
 	for _, t := range tasks {
 		// No context: after an interrupt the rest is gone through quickly, and told as not run.
-		_ = slots.Acquire(context.Background(), 1)
+		share := min(t.weight(), int64(parallel))
+		_ = slots.Acquire(context.Background(), share)
 		n := int64(min(t.calls(), maxCalls))
 		_ = room.Acquire(context.Background(), n)
 		pace.step(t.calls())
 		wg.Go(func() {
-			defer slots.Release(1)
+			defer slots.Release(share)
 			defer room.Release(n)
 			run(t)
 		})
@@ -85,6 +91,18 @@ type task struct {
 	client   harness.Client
 	scenario scenarios.Scenario
 	world    world.Kind
+}
+
+// weight is how many of the places for scenarios side by side a task takes: a process a call is heavy for the machine,
+// and a driver has to do with one process for all of its calls.
+func (t task) weight() int64 {
+	switch {
+	case t.client.Declared.Process:
+		return 4
+	case t.client.Outside():
+		return 2
+	}
+	return 1
 }
 
 func (t task) calls() int {
@@ -101,6 +119,7 @@ type results struct {
 	progress *reports.Progress
 	mu       sync.Mutex
 	list     []harness.Result
+	lean     bool // histories of what passed are dropped at once
 }
 
 // one runs a task in its world.
@@ -127,7 +146,7 @@ func (r *results) add(ctx context.Context, t task, run func() *harness.Result) {
 		res = run()
 	}
 	r.mu.Lock()
-	r.list = append(r.list, *res)
+	r.list = append(r.list, r.kept(*res))
 	r.mu.Unlock()
 	r.progress.Done(t.scenario.Name, res.Status)
 }
@@ -155,7 +174,7 @@ func (r *results) replace(res *harness.Result) {
 	defer r.mu.Unlock()
 	for i := range r.list {
 		if r.list[i].Client == res.Client && r.list[i].Scenario == res.Scenario {
-			r.list[i] = *res
+			r.list[i] = r.kept(*res)
 		}
 	}
 }

@@ -28,6 +28,7 @@ type runFlags struct {
 	clients   []string
 	exec      string
 	drivers   []string
+	histories string
 	set       string
 	globs     []string
 	folder    string

@@ -28,12 +28,7 @@ var ErrBrokenOff = errors.New("the client broke off its request")
 // wholly; the commit has happened all the same where the phase has one.
 func Apply(x *Exchange, f Fault) error {
 	if f.IsOK() {
-		d := delivery{Exchange: x, fault: f}
-		if x.Stream != nil {
-			x.Stream.Acknowledge()
-		}
-		x.Commit()
-		return d.answer(x.Reply)
+		return Answer(x)
 	}
 	e, ok := Lookup(f.Name)
 	if !ok {
@@ -74,6 +69,16 @@ func Apply(x *Exchange, f Fault) error {
 	return nil
 }
 
+// Answer is Apply without a fault: the commit, and then the good answer.
+func Answer(x *Exchange) error {
+	d := delivery{Exchange: x}
+	if x.Stream != nil {
+		x.Stream.Acknowledge()
+	}
+	x.Commit()
+	return d.answer(x.Reply)
+}
+
 func (d *delivery) strike(e Entry) error {
 	if e.run != nil {
 		return e.run(d)
@@ -86,9 +91,7 @@ func (d *delivery) strike(e Entry) error {
 		if errors.Is(err, ErrNotApplicable) {
 			return err
 		}
-		if d.Over != nil {
-			d.Over()
-		}
+		d.Over()
 		d.sleep(d.fault.Late)
 		d.Commit()
 		return err
@@ -99,7 +102,7 @@ func (d *delivery) strike(e Entry) error {
 // A delivery is one fault on its way to one attempt.
 type delivery struct {
 	*Exchange
-	fault Fault
+	fault Fault    // the zero Fault is a good answer
 	raw   *rawConn // the connection, once it was taken from net/http
 	told  bool     // Delivered was called
 }
@@ -112,14 +115,13 @@ func (d *delivery) delivered() {
 	}
 }
 
-// answered reports a status line and its header.
-func (d *delivery) answered(status int, h http.Header, now time.Time) {
-	lines := slices.Clone(h["Retry-After"])
-	var at time.Time
-	if len(lines) > 0 {
-		at = notBefore(lines, now)
+// answered reports a status line with its Retry-After lines, which count from now.
+func (d *delivery) answered(status int, lines []string, now time.Time) {
+	if len(lines) == 0 {
+		d.Answered(status, nil, time.Time{})
+		return
 	}
-	d.Answered(status, lines, at)
+	d.Answered(status, slices.Clone(lines), notBefore(lines, now))
 }
 
 // release lets go of a connection taken from net/http, which no longer closes it.
@@ -156,11 +158,14 @@ func described(r Reply, h http.Header) Reply {
 		return r
 	}
 	if h["Content-Type"] == nil && len(r.Body) > 0 {
-		h["Content-Type"] = []string{"application/json"}
+		h["Content-Type"] = jsonType
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(r.Body))}
 	return r
 }
+
+// jsonType is one array for all answers: who adds a line to it gets a copy, and nobody writes into it.
+var jsonType = slices.Clip([]string{"application/json"})
 
 // bodyAllowed reports whether an answer with that status has a body (RFC 9110 §6.4.1).
 func bodyAllowed(status int) bool {
@@ -172,33 +177,41 @@ func (d *delivery) answer(r Reply) error {
 	if d.Stream != nil {
 		return d.answerStream(r)
 	}
+	asked := r.Header["Retry-After"]
+	var now time.Time
+	if len(asked) > 0 {
+		now = time.Now()
+	}
 	r = described(r, d.W.Header())
-	now, err := d.start(r, len(r.Body))
-	if err != nil {
+	if err := d.start(r, len(r.Body)); err != nil {
 		return err
 	}
-	d.answered(r.Status, r.Header, now)
+	d.answered(r.Status, asked, now)
 	d.delivered()
 	return nil
 }
 
-// begin sends the head and the first n bytes of the body by net/http. What was sent is on the wire when it
-// returns.
-func (d *delivery) begin(r Reply, n int) (now time.Time, err error) {
+// begin sends the head and the first n bytes of the body by net/http, and reports the answer. What was sent is
+// on the wire when it returns.
+func (d *delivery) begin(r Reply, n int) error {
 	maps.Copy(d.W.Header(), r.Header)
-	return d.start(r, n)
+	now := time.Now()
+	if err := d.start(r, n); err != nil {
+		return err
+	}
+	d.answered(r.Status, r.Header["Retry-After"], now)
+	return nil
 }
 
-// start is begin where the header is net/http's own already.
-func (d *delivery) start(r Reply, n int) (now time.Time, err error) {
-	now = time.Now()
+// start sends the head and n bytes where the header is net/http's own already.
+func (d *delivery) start(r Reply, n int) error {
 	d.W.WriteHeader(r.Status)
 	if n > 0 && d.R.Method != http.MethodHead {
 		if _, err := d.W.Write(r.Body[:n]); err != nil {
-			return now, err
+			return err
 		}
 	}
-	return now, http.NewResponseController(d.W).Flush()
+	return http.NewResponseController(d.W).Flush()
 }
 
 // respond sends a whole answer that is a fault by what it says. Where it ends with FIN it says so. A late commit comes after the answer: there

@@ -354,7 +354,7 @@ func TestResetThroughTLS(t *testing.T) {
 		f := parse(t, text)
 		srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			io.Copy(io.Discard, req.Body)
-			x := &faults.Exchange{W: w, R: req, Commit: func() {}, Delivered: func() {}}
+			x := &faults.Exchange{W: w, R: req, Server: &serverSide{commit: func() {}, delivered: func() {}}}
 			if err := faults.Apply(x, f); err != nil {
 				t.Error(err)
 			}
@@ -371,13 +371,13 @@ func TestResetThroughTLS(t *testing.T) {
 func TestApplyRefuses(t *testing.T) {
 	for _, f := range []faults.Fault{{Name: "nonsense"}, {Name: "hang", Phase: "never"}, {Name: "malformed_json", Variant: "none"}} {
 		w := httptest.NewRecorder()
-		x := &faults.Exchange{W: w, R: httptest.NewRequest("GET", "/", nil), Commit: func() {}, Delivered: func() { t.Error("delivered") }}
+		x := &faults.Exchange{W: w, R: httptest.NewRequest("GET", "/", nil), Server: &serverSide{commit: func() {}, delivered: func() { t.Error("delivered") }}}
 		if faults.Apply(x, f) == nil {
 			t.Errorf("%+v was applied", f)
 		}
 	}
 	// A writer that cannot give the connection away cannot be reset.
-	x := &faults.Exchange{W: httptest.NewRecorder(), R: httptest.NewRequest("GET", "/", nil), Commit: func() {}, Delivered: func() { t.Error("delivered") }}
+	x := &faults.Exchange{W: httptest.NewRecorder(), R: httptest.NewRequest("GET", "/", nil), Server: &serverSide{commit: func() {}, delivered: func() { t.Error("delivered") }}}
 	if err := faults.Apply(x, faults.Fault{Name: "connection_reset"}); !errors.Is(err, http.ErrNotSupported) {
 		t.Errorf("%v", err)
 	}

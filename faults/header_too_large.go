@@ -46,7 +46,7 @@ func deliverHeaderTooLarge(d *delivery) error {
 	if err := d.hijack(); err != nil {
 		return err
 	}
-	d.answered(r.Status, r.Header, now)
+	d.answered(r.Status, r.Header["Retry-After"], now)
 	for len(b) > 0 {
 		n := min(len(b), portion)
 		if err := d.write(b[:n]); err != nil {

@@ -74,11 +74,13 @@ func applyToRecorder(t *testing.T, f faults.Fault) (got recorded) {
 	t.Helper()
 	x := &faults.Exchange{
 		W: httptest.NewRecorder(), R: httptest.NewRequest(http.MethodPost, "/charges/c1", nil),
-		Reply:     faults.Reply{Status: http.StatusOK, Body: []byte(`{"call":"c1","ok":true,"effect":1}`)},
-		Commit:    func() {},
-		Delivered: func() { got.delivered = true },
-		Answered:  func(status int, _ []string, _ time.Time) { got.answered = status },
-		Closing:   make(chan struct{}),
+		Reply:   faults.Reply{Status: http.StatusOK, Body: []byte(`{"call":"c1","ok":true,"effect":1}`)},
+		Closing: make(chan struct{}),
+		Server: &serverSide{
+			commit:    func() {},
+			delivered: func() { got.delivered = true },
+			answered:  func(status int, _ []string, _ time.Time) { got.answered = status },
+		},
 	}
 	got.err = faults.Apply(x, f)
 	return got

@@ -63,11 +63,7 @@ func (d *delivery) receive(r io.Reader) error {
 }
 
 // unread notes how many bytes of the body were taken, where the rest is left.
-func (d *delivery) unread(n int) {
-	if d.Unread != nil {
-		d.Unread(n)
-	}
-}
+func (d *delivery) unread(n int) { d.Unread(n) }
 
 // stare leaves the connection open and takes nothing more from it than fits the buffer that net/http had for
 // it: a client with more to say gets stuck once the windows are full. It lasts until the client goes, as far

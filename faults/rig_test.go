@@ -142,25 +142,26 @@ func (r *rig) serve(x *faults.Exchange) {
 	x.Closing = r.closing
 	x.Reply = faults.Reply{Status: status, Body: []byte(strings.ReplaceAll(goodBody, "#", "0"))}
 	var once sync.Once
-	x.Commit = func() {
+	commit := func() {
 		once.Do(func() {
 			x.Reply.Body = []byte(strings.ReplaceAll(goodBody, "#", "1"))
 			note(event{what: "commit"})
 		})
 	}
+	side := &serverSide{commit: commit}
+	x.Server = side
 	if f.BeforeBody() {
-		commit := x.Commit
-		x.Commit = nil
-		x.Forgo = func() { x.Commit = commit }
-		x.Receive = func(body io.Reader) error {
+		side.commit = nil
+		side.forgo = func() { side.commit = commit }
+		side.receive = func(body io.Reader) error {
 			_, err := io.Copy(io.Discard, body)
-			x.Commit = commit
+			side.commit = commit
 			return err
 		}
 	}
-	x.Quota = func() (bool, time.Duration) { return !first, 1500 * time.Millisecond }
-	x.Delivered = func() { note(event{what: "delivered"}) }
-	x.Answered = func(status int, lines []string, notBefore time.Time) {
+	side.quota = func() (bool, time.Duration) { return !first, 1500 * time.Millisecond }
+	side.delivered = func() { note(event{what: "delivered"}) }
+	side.answered = func(status int, lines []string, notBefore time.Time) {
 		note(event{what: "answered", status: status, lines: lines, notBefore: notBefore})
 	}
 	err := faults.Apply(x, f)

@@ -53,11 +53,9 @@ func (d *delivery) trickle(r Reply, step int, pause time.Duration) error {
 		return ErrNotApplicable
 	}
 	n := min(step, len(r.Body))
-	now, err := d.begin(r, n)
-	if err != nil {
+	if err := d.begin(r, n); err != nil {
 		return err
 	}
-	d.answered(r.Status, r.Header, now)
 	d.delivered() // the slowness begins
 	for rest := r.Body[n:]; len(rest) > 0; rest = rest[n:] {
 		if d.patience(pause) != timeUp {

@@ -70,11 +70,9 @@ func deliverStall(d *delivery) error {
 
 // stallByNetHTTP leaves the connection with net/http, which keeps it for the next request.
 func (d *delivery) stallByNetHTTP(r Reply, n int) error {
-	now, err := d.begin(r, n)
-	if err != nil {
+	if err := d.begin(r, n); err != nil {
 		return err
 	}
-	d.answered(r.Status, r.Header, now)
 	d.delivered()
 	if d.patience(d.fault.Delay) != timeUp {
 		d.drop()

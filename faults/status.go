@@ -39,11 +39,8 @@ func status() Entry {
 		byHTTP: answeredByHTTP,
 		deliver: func(d *delivery) error {
 			r := statusReply(d.fault, time.Now())
-			if d.fault.Stored && d.Store == nil {
+			if d.fault.Stored && !d.Store(r) {
 				return d.respond(d.Reply)
-			}
-			if d.fault.Stored {
-				d.Store(r)
 			}
 			return d.respond(r)
 		},

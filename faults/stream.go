@@ -86,7 +86,7 @@ func (d *delivery) answerStream(r Reply) error {
 			return err
 		}
 	}
-	d.answered(r.Status, r.Header, now)
+	d.answered(r.Status, r.Header["Retry-After"], now)
 	d.delivered()
 	return nil
 }
@@ -117,7 +117,7 @@ func (d *delivery) startStream(at string) error {
 	if err != nil {
 		return err
 	}
-	d.answered(r.Status, r.Header, now)
+	d.answered(r.Status, r.Header["Retry-After"], now)
 	if at == AtBody {
 		return d.Stream.WriteData(r.Body[:n], false)
 	}

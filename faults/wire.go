@@ -50,7 +50,7 @@ func (d *delivery) sendRaw(r Reply, n int) error {
 	if err := d.write(b); err != nil {
 		return err
 	}
-	d.answered(r.Status, r.Header, now)
+	d.answered(r.Status, r.Header["Retry-After"], now)
 	return nil
 }
 

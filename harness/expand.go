@@ -78,7 +78,11 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			texts = append(texts, f.String())
 		}
 		offset := g.Start
-		payload := g.Payload()
+		payload, sent := g.Payload(), g.Payload() // what clients have in their hands may change
+		var hash string
+		if len(sent) > 0 {
+			hash = server.Hash(sent)
+		}
 		fields := header(*g) // shared by the calls, of which a herd has many: nobody writes to it
 		if d.scenario.Server.Token != scenarios.TokenNone {
 			fields.Set("Authorization", "Bearer "+server.StaleToken)
@@ -118,15 +122,12 @@ func (d *drive) expand(rec *recorder, srv *server.Server) []*job {
 			}
 			call := &history.Call{
 				ID: id, Group: g.Name, Method: g.Method, Path: path, Resource: resource, Keyed: g.Key,
-				KeyHonoured: j.call.KeyHonoured, KeyText: j.call.KeyText, MayRepeat: g.Idempotent, Fleet: g.Fleet, BodyLen: len(j.call.Body),
+				KeyHonoured: j.call.KeyHonoured, KeyText: j.call.KeyText, MayRepeat: g.Idempotent, Fleet: g.Fleet, BodyLen: len(sent), BodyHash: hash,
 				Stream:  g.Stream,
 				Planned: texts, Endless: endless,
 			}
-			if len(j.call.Body) > 0 {
-				call.BodyHash = server.Hash(j.call.Body)
-			}
 			rec.add(id, path)
-			srv.Register(server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: kept, Capped: j.abort})
+			srv.Register(server.Registration{Call: call, Route: g.Path, Schedule: schedule, Header: kept, Body: sent, Capped: j.abort})
 			jobs = append(jobs, j)
 		}
 	}

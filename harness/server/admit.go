@@ -11,109 +11,128 @@ import (
 
 const keyField = "Idempotency-Key"
 
-// admit decides what an attempt would get from a server that is well: the work done, a stored reply, or a
-// refusal. It sets x.Reply, x.Commit and x.Store; the function that it returns must be called when the fault
-// is over, and gives up a key that was taken and not used. An empty field is no key.
+// A standing is what the server, where it is well, makes of an attempt.
+type standing int
+
+const (
+	outside   standing = iota // nothing: it is not admitted yet, or refused, or answered from the store
+	harmless                  // it is carried out, and has no effect
+	unkeyed                   // it has an effect, and no key that counts
+	keyed                     // it has an effect, which its key is for
+	committed                 // its effect has happened
+)
+
+// admit decides what the attempt would get from a server that is well: the work done, a stored reply, or a
+// refusal. An empty field is no key. settle must be called when the fault is over.
 //
 // What is stored is the application's outcome: the reply of the commit, when it is made, whatever a fault
 // then does to the answer on its way; or a fault's status that says that it is the application's own.
-func (s *Server) admit(c *call, a *history.Attempt, x *faults.Exchange, body []byte) (settle func()) {
-	nothing := func() {}
-	refuse := func(why refusal) func() {
-		x.Reply = s.profile.refuse(c.rec.ID, why)
-		x.Commit = nothing
-		return nothing
-	}
+func (h *handling) admit() {
+	s, c, x := h.server, h.call, &h.exchange
 	if !s.authorized(x.R) {
 		x.Reply = jsonReply(http.StatusUnauthorized, reply{Call: c.rec.ID, Error: "the token is not valid"})
 		x.Reply.Header.Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-		x.Commit = nothing
-		return nothing
+		return
 	}
-	x.Reply = c.goodReply(s.goodStatus(x.R.Method), 0)
 	if history.SafeMethod(x.R.Method) {
-		x.Commit = nothing
-		x.Store = func(faults.Reply) {}
-		return nothing
+		x.Reply = c.goodReply(s.goodStatus(x.R.Method), 0)
+		h.standing = harmless
+		return
 	}
-	lines := x.R.Header.Values(keyField)
-	keyed := s.cfg.Keys != scenarios.Ignore && strings.Join(lines, "") != "" && s.profile.takes(x.R.Method)
-	if s.cfg.Keys == scenarios.Require && !keyed && !history.IdempotentMethod(x.R.Method) && s.profile.takes(x.R.Method) {
-		return refuse(keyMissing)
+	var lines []string
+	if h.attempt.Key != "" && s.cfg.Keys != scenarios.Ignore && s.profile.takes(x.R.Method) {
+		lines = x.R.Header[keyField]
 	}
-	if !keyed {
-		done := false // Commit may be called twice; an attempt has one effect at most
-		x.Commit = func() {
-			if !done {
-				done = true
-				x.Reply = s.commit(c, a, x)
-			}
-		}
-		x.Store = func(faults.Reply) {}
-		return nothing
+	withKey := strings.Join(lines, "") != ""
+	if s.cfg.Keys == scenarios.Require && !withKey && !history.IdempotentMethod(x.R.Method) && s.profile.takes(x.R.Method) {
+		x.Reply = s.profile.refuse(c.rec.ID, keyMissing)
+		return
+	}
+	if h.fault != nil {
+		// Faults may send it without the commit, which makes a reply of its own.
+		x.Reply = c.goodReply(s.goodStatus(x.R.Method), 0)
+	}
+	if !withKey {
+		h.standing = unkeyed
+		return
 	}
 	key, err := s.profile.key(lines)
 	if err != nil {
-		return refuse(keyInvalid)
+		x.Reply = s.profile.refuse(c.rec.ID, keyInvalid)
+		return
 	}
-	e, why := s.claim(a, keyID{s.caller(x.R), key}, x.R.Method+" "+x.R.URL.Path+" "+Hash(body))
-	switch {
-	case why != welcome:
-		return refuse(why)
-	case a.Replayed:
-		x.Reply = s.replay(e.reply)
-		x.Commit = nothing
-		return nothing
-	}
-	x.Commit = func() {
-		if s.outcomeKnown(e) {
-			return
-		}
-		x.Reply = s.commit(c, a, x)
-		s.store(e, x.Reply)
-	}
-	x.Store = func(r faults.Reply) {
-		s.store(e, r)
-		s.mu.Lock()
-		a.Stored = true
-		s.mu.Unlock()
-	}
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.keys.giveUp(e)
-	}
+	h.claim(keyID{s.caller(x.R), key})
 }
 
-// claim looks a key up, and takes it where it is new. It notes on the attempt what came of it, and returns
-// the entry, or why the store turns the attempt down.
-func (s *Server) claim(a *history.Attempt, id keyID, fingerprint string) (*stored, refusal) {
+// claim looks a key up, and takes it where it is new. It notes on the attempt what came of it.
+func (h *handling) claim(id keyID) {
+	s, a, x := h.server, h.attempt, &h.exchange
+	fingerprint := x.R.Method + " " + x.R.URL.Path + " " + a.BodyHash
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, isNew := s.keys.take(id, fingerprint, s.now())
 	switch {
 	case isNew:
+		h.standing, h.entry = keyed, e
 	case e.fingerprint != fingerprint:
-		return e, otherPayload
+		x.Reply = s.profile.refuse(h.call.rec.ID, otherPayload)
 	case !e.done:
 		a.InFlight = true
-		return e, inFlight
+		x.Reply = s.profile.refuse(h.call.rec.ID, inFlight)
 	default:
 		a.Replayed = true
+		x.Reply = s.replay(e.reply)
 	}
-	return e, welcome
 }
 
-func (s *Server) outcomeKnown(e *stored) bool {
+// Commit makes the effect of the attempt real, once, where it is to have one, and the reply that tells of it. A
+// key that has its outcome already has no further effect.
+func (h *handling) Commit() {
+	if h.standing != unkeyed && h.standing != keyed {
+		return
+	}
+	s, c, a, x := h.server, h.call, h.attempt, &h.exchange
+	late := x.R.Context().Err() != nil || a.Phase == string(faults.CommitLate)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return e.done
+	if h.entry != nil && h.entry.done {
+		return
+	}
+	h.standing = committed
+	now, n := s.now(), len(s.ledger)+1
+	s.ledger = append(s.ledger, history.Effect{
+		N: n, At: now, Call: c.rec.ID, Attempt: a.N, Method: x.R.Method, Resource: c.rec.Resource,
+		Key: a.Key, Conn: a.Conn, Late: late,
+		Value: a.BodyHash, // received notes it before anything can commit
+	})
+	a.Effect = n
+	x.Reply = c.goodReply(s.goodStatus(x.R.Method), n)
+	if h.entry != nil {
+		s.keys.finish(h.entry, x.Reply, now)
+	}
 }
 
-func (s *Server) store(e *stored, r faults.Reply) {
+// Store keeps r with the key, where the attempt has one, as the outcome of the request.
+func (h *handling) Store(r faults.Reply) bool {
+	if h.entry != nil {
+		s := h.server
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.keys.finish(h.entry, r, s.now())
+		h.attempt.Stored = true
+	}
+	return h.standing != outside
+}
+
+// settle gives up a key that was taken and not used.
+func (h *handling) settle() {
+	if h.entry == nil {
+		return
+	}
+	s := h.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keys.finish(e, r, s.now())
+	s.keys.giveUp(h.entry)
 }
 
 // replay is a stored reply as it goes out again.
@@ -145,19 +164,4 @@ func (s *Server) goodStatus(method string) int {
 		return s.profile.created
 	}
 	return http.StatusOK
-}
-
-// commit makes one effect real and returns the reply that tells of it.
-func (s *Server) commit(c *call, a *history.Attempt, x *faults.Exchange) faults.Reply {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := len(s.ledger) + 1
-	e := history.Effect{
-		N: n, At: s.now(), Call: c.rec.ID, Attempt: a.N, Method: x.R.Method, Resource: c.rec.Resource,
-		Key: a.Key, Conn: a.Conn, Late: x.R.Context().Err() != nil || a.Phase == string(faults.CommitLate),
-	}
-	e.Value = a.BodyHash // received notes it before anything can commit
-	s.ledger = append(s.ledger, e)
-	a.Effect = n
-	return c.goodReply(s.goodStatus(x.R.Method), n)
 }

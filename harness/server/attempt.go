@@ -6,14 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"slices"
-	"sort"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/retrychaos/retrychaos/faults"
@@ -56,25 +52,48 @@ func (s *Server) attempt(w http.ResponseWriter, stream faults.Stream, r *http.Re
 	}
 	s.active.Add(1)
 	defer s.active.Done()
-
-	h := &handling{server: s, call: c, claimed: s.journal(c, r, conn, reused)}
-	if h.capped {
+	h := s.handlings.Get().(*handling)
+	if !s.journal(h, c, r, conn, reused) {
 		s.stonewall(stream, r)
 		return
 	}
+	h.server, h.call = s, c
 	h.writer.ResponseWriter = w
-	h.exchange = faults.Exchange{Stream: stream, R: r, Closing: s.closing, Receive: h.receive, Delivered: h.delivered,
-		Answered: h.answered, Over: h.over}
+	h.exchange = faults.Exchange{Stream: stream, R: r, Closing: s.closing, Server: h}
 	if stream == nil {
 		h.exchange.W = &h.writer
 	}
-	if !h.fault.IsOK() {
-		h.exchange.Unread, h.exchange.Quota, h.exchange.Forgo = h.unread, h.quota, h.forgo
+	h.serve()
+	if h.fault == nil && h.ticket == nil {
+		// Nobody else has it: there was no fault with goroutines of its own, and no wait for a worker.
+		*h = handling{body: h.body}
+		s.handlings.Put(h)
 	}
-	if !h.fault.BeforeBody() {
-		if err := h.receive(r.Body); err != nil {
+}
+
+// A handling is one attempt while its handler is at work. To faults it is the server.
+type handling struct {
+	server   *Server
+	call     *call
+	attempt  *history.Attempt
+	fault    *faults.Fault // nil: a good answer
+	within   bool          // of its quota, where the fault is one
+	wait     time.Duration // and else until the next window
+	writer   hijackWatch
+	exchange faults.Exchange
+	ticket   *ticket // of an attempt that a worker has taken
+	standing standing
+	entry    *stored // the key that it has taken
+	told     bool    // the journal knows all that happened on the wire
+	body     []byte  // memory for the body, which is not kept
+}
+
+// serve does what is to be done with an attempt that has been journaled.
+func (h *handling) serve() {
+	if h.fault == nil || !h.fault.BeforeBody() {
+		if err := h.Receive(h.exchange.R.Body); err != nil {
 			// The client broke off; nothing can be answered and nothing was asked.
-			h.over()
+			h.Over()
 			return
 		}
 		if h.ticket != nil && h.worked() {
@@ -85,43 +104,56 @@ func (s *Server) attempt(w http.ResponseWriter, stream faults.Stream, r *http.Re
 	h.apply()
 }
 
-// A handling is one attempt while its handler is at work. What a fault asks for comes through its methods.
-type handling struct {
-	claimed
-	server   *Server
-	call     *call
-	writer   hijackWatch
-	exchange faults.Exchange
-	settle   func()  // of admit; nil until then
-	ticket   *ticket // of an attempt that a worker has taken
-}
-
 // left ends an attempt whose client had left when the work on it was done: nobody is there to be told.
 func (h *handling) left() {
 	if h.ticket.lost == "" {
-		h.exchange.Commit()
+		h.Commit()
 	}
 	h.settle()
-	h.over()
+	h.Over()
 	h.server.closed(h.attempt)
 }
 
-// receive takes the body of the request and decides what its good answer is.
-func (h *handling) receive(from io.Reader) error {
-	body, err := readBody(from, h.exchange.R.ContentLength)
-	h.server.received(h.attempt, body, err)
+// Receive takes the body of the request and decides what its good answer is.
+func (h *handling) Receive(from io.Reader) error {
+	body, err := h.readBody(from)
+	h.server.received(h.call, h.attempt, body, err)
 	if err == nil {
 		if h.server.station != nil && h.worthy() {
-			h.ticket = h.server.queueUp(h.call, h.attempt, h.exchange.R, &h.fault)
+			h.queueUp()
 		}
-		h.settle = h.server.admit(h.call, h.attempt, &h.exchange, body)
+		h.admit()
 	}
 	return err
 }
 
-// forgo decides what the good answer is without the body.
-func (h *handling) forgo() {
-	h.settle = h.server.admit(h.call, h.attempt, &h.exchange, nil)
+// Forgo decides what the good answer is without the body.
+func (h *handling) Forgo() { h.admit() }
+
+// Unread notes that the fault took only n bytes of the body.
+func (h *handling) Unread(n int) { h.server.unread(h.attempt, n) }
+
+// Quota is what journal has found.
+func (h *handling) Quota() (bool, time.Duration) { return h.within, h.wait }
+
+// Delivered notes it in the journal.
+func (h *handling) Delivered() {
+	if !h.told {
+		h.server.delivered(h.attempt)
+	}
+}
+
+// Over notes the end of the attempt on the wire in the journal; the first call counts.
+func (h *handling) Over() {
+	if !h.told {
+		h.server.over(h.attempt)
+	}
+}
+
+// Answered notes the answer in the journal. Nothing comes behind a good one.
+func (h *handling) Answered(status int, retryAfter []string, notBefore time.Time) {
+	h.told = h.fault == nil
+	h.server.answered(h.attempt, status, retryAfter, notBefore, h.told)
 }
 
 // ends reports whether the connection takes no further request.
@@ -129,15 +161,27 @@ func (h *handling) ends() bool {
 	return h.writer.hijacked || h.exchange.Stream != nil && h.exchange.Stream.ConnEnds()
 }
 
-// readBody reads a body of the length announced, -1 for none.
-func readBody(from io.Reader, length int64) ([]byte, error) {
+// keptBody is how large a body may be whose memory serves for the next one too.
+const keptBody = 4 << 10
+
+// readBody reads the body. What it returns is good until the handling is over.
+func (h *handling) readBody(from io.Reader) ([]byte, error) {
+	length := h.exchange.R.ContentLength // -1: not announced
 	if length < 0 || length > 1<<20 {
 		return io.ReadAll(io.LimitReader(from, maxBody))
 	}
 	if length == 0 {
 		return nil, nil
 	}
-	body := make([]byte, length)
+	body := h.body
+	switch {
+	case length > keptBody:
+		body = make([]byte, length)
+	case int(length) > cap(body):
+		h.body = make([]byte, length)
+		body = h.body
+	}
+	body = body[:length]
 	n, err := io.ReadFull(from, body)
 	if err == nil {
 		// Only the end tells net/http that the client's next sign of life is another request.
@@ -152,22 +196,24 @@ func readBody(from io.Reader, length int64) ([]byte, error) {
 // apply does the fault, with the commit where its phase has it.
 func (h *handling) apply() {
 	s := h.server
-	late := h.fault.Phase == faults.CommitLate && !h.fault.IsOK()
-	if late {
-		s.lateStart()
-		defer s.lateDone()
+	var err error
+	if h.fault == nil {
+		err = faults.Answer(&h.exchange)
+	} else {
+		if h.fault.Phase == faults.CommitLate {
+			s.lateStart()
+			defer s.lateDone()
+		}
+		err = faults.Apply(&h.exchange, *h.fault)
 	}
-	err := faults.Apply(&h.exchange, h.fault)
-	if h.settle != nil {
-		h.settle()
-	}
-	h.over()
+	h.settle()
+	h.Over()
 	if err != nil || h.ends() {
 		s.closed(h.attempt)
 	}
 	switch {
 	case err == nil || errors.Is(err, faults.ErrBrokenOff):
-	case h.fault.IsOK() && h.exchange.Stream != nil && h.ends():
+	case h.fault == nil && h.exchange.Stream != nil && h.ends():
 		// The fault of another stream has ended the connection of a good answer.
 	default:
 		s.undelivered(h.call, h.attempt, err)
@@ -176,64 +222,16 @@ func (h *handling) apply() {
 
 // say answers a request that is no attempt.
 func (s *Server) say(w http.ResponseWriter, stream faults.Stream, r *http.Request, reply faults.Reply) {
-	_ = faults.Apply(&faults.Exchange{ // the client may have gone: there is nothing to tell
-		W: w, Stream: stream, R: r, Reply: reply, Closing: s.closing, Commit: func() {}, Delivered: func() {},
-		Answered: func(int, []string, time.Time) {},
-	}, faults.Fault{})
+	x := faults.Exchange{W: w, Stream: stream, R: r, Reply: reply, Closing: s.closing, Server: nobody{}}
+	_ = faults.Answer(&x) // the client may have gone: there is nothing to tell
 }
 
-func (h *handling) delivered() { h.server.delivered(h.attempt) }
-func (h *handling) over()      { h.server.over(h.attempt) }
+// nobody is the server of an answer that is not journaled and commits nothing.
+type nobody struct{ faults.Server }
 
-func (h *handling) answered(status int, retryAfter []string, notBefore time.Time) {
-	h.server.answered(h.attempt, status, retryAfter, notBefore)
-}
-func (h *handling) unread(n int)                 { h.server.unread(h.attempt, n) }
-func (h *handling) quota() (bool, time.Duration) { return h.within, h.wait }
-
-// claimed is what an attempt was given when its head arrived.
-type claimed struct {
-	attempt *history.Attempt
-	fault   faults.Fault
-	capped  bool // the call is over its cap, and nothing else is set
-	within  bool // of its quota, where the fault is one
-	wait    time.Duration
-}
-
-// journal records the attempt and claims its fault, under one lock: two attempts never claim the same.
-func (s *Server) journal(c *call, r *http.Request, conn *connInfo, reused bool) claimed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	a := &history.Attempt{
-		N: len(c.rec.Attempts) + 1, At: now, Ended: now, Conn: conn.n, Reused: reused, Peer: r.RemoteAddr,
-		Method: r.Method,
-	}
-	if keys := r.Header[keyField]; len(keys) > 0 {
-		a.Key = strings.Join(keys, ", ")
-	}
-	if s.full(c) {
-		return claimed{attempt: a, capped: true}
-	}
-	f := s.choose(c, now, faults.Point{Reused: reused})
-	s.claimFault(a, f)
-	got := claimed{attempt: a, fault: f}
-	if f.Quota > 0 {
-		if got.within, got.wait = s.quota(c.route, f, now); got.within {
-			a.Category = string(faults.None)
-		}
-	}
-	for k, want := range c.header {
-		if !slices.Equal(r.Header[k], want) {
-			a.HeaderDiff = append(a.HeaderDiff, k)
-		}
-	}
-	if len(a.HeaderDiff) > 1 {
-		sort.Strings(a.HeaderDiff)
-	}
-	c.rec.Attempts = append(c.rec.Attempts, a)
-	return got
-}
+func (nobody) Commit()                           {}
+func (nobody) Delivered()                        {}
+func (nobody) Answered(int, []string, time.Time) {}
 
 // stonewall holds an attempt beyond the cap until the world is closed: whoever loops without end is
 // stopped here, in whatever clock it runs.
@@ -246,59 +244,6 @@ func (s *Server) stonewall(stream faults.Stream, r *http.Request) {
 	if stream == nil {
 		panic(http.ErrAbortHandler) // net/http would answer 200 to whoever still waits
 	}
-}
-
-func (s *Server) received(a *history.Attempt, body []byte, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a.BodyLen = len(body)
-	if len(body) > 0 {
-		a.BodyHash = Hash(body)
-	}
-	a.BodyBroken = err != nil
-}
-
-// unread notes that a fault took only n bytes of the body.
-func (s *Server) unread(a *history.Attempt, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a.BodyLen, a.BodyUnread = n, true
-}
-
-func (s *Server) delivered(a *history.Attempt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a.Delivered {
-		return
-	}
-	a.Delivered = true
-	if a.Fault != faults.OK {
-		s.accountOf(a.Fault).Delivered++
-	}
-}
-
-// over notes the end of the attempt on the wire; the first call counts.
-func (s *Server) over(a *history.Attempt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if a.Ended == a.At {
-		a.Ended = s.now()
-	}
-}
-
-func (s *Server) answered(a *history.Attempt, status int, retryAfter []string, notBefore time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a.Status, a.RetryAfter = status, retryAfter
-	if !notBefore.IsZero() {
-		a.NotBefore = notBefore.Sub(s.cfg.Start)
-	}
-}
-
-func (s *Server) closed(a *history.Attempt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a.Closed = true
 }
 
 // hijackWatch notes whether a fault took the connection from net/http, which then never carries another
@@ -324,13 +269,6 @@ func (w *hijackWatch) FlushError() error {
 
 // Unwrap lets http.ResponseController through.
 func (w *hijackWatch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (s *Server) undelivered(c *call, a *history.Attempt, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.findings = append(s.findings, history.Finding{Kind: history.FindingUndelivered, Call: c.rec.ID,
-		Text: fmt.Sprintf("attempt %d of %s: %s did not happen: %v", a.N, c.rec.ID, a.Fault, err)})
-}
 
 // reply is the answer of a server that is well.
 type reply struct {

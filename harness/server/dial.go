@@ -89,14 +89,11 @@ func (s *Server) choose(c *call, now time.Duration, p faults.Point) faults.Fault
 	return once(c.schedule.For(p))
 }
 
-// claimFault writes f into the journal as what a is to meet. Callers hold mu.
+// claimFault writes f, which is not OK, into the journal as what a is to meet. Callers hold mu.
 func (s *Server) claimFault(a *history.Attempt, f faults.Fault) {
-	a.Fault = faults.OK
-	if !f.IsOK() {
-		a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
-		a.Unprocessed = f.Unprocessed()
-		s.accountOf(a.Fault).Claimed++
-	}
+	a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
+	a.Unprocessed = f.Unprocessed()
+	s.accountOf(a.Fault).Claimed++
 }
 
 // full reports whether the call has had all the attempts that the cap allows, and ends it if so. Callers

@@ -66,10 +66,13 @@ type Server struct {
 	conns   atomic.Int64
 	active  sync.WaitGroup // handlers at work, late commits included
 	station *station       // nil without a capacity
+	// handlings are used again: what they hold of faults and exchanges is large.
+	handlings sync.Pool
+	calls     map[string]*call // by path; read-only once it serves
 
 	mu       sync.Mutex
-	calls    map[string]*call // by path
 	order    []*call
+	page     page
 	ledger   []history.Effect
 	keys     *keyStore
 	accounts map[string]*history.Account
@@ -82,14 +85,29 @@ type Server struct {
 	lateIdle chan struct{}      // closed while late is 0
 }
 
-// call is what the server keeps of one call.
+// call is what the server keeps of one call. What every attempt needs comes first, and close together: of many
+// calls most are not in the processor's caches.
 type call struct {
-	rec      *history.Call // its Attempts are the server's to write, under Server.mu
+	rec       *history.Call // its Attempts are the server's to write, under Server.mu
+	good      []byte        // the beginning of its good reply
+	faultless bool          // the schedule has no fault for any attempt
+	*setting
+	capped   func()
 	schedule faults.Schedule
 	route    string
-	header   http.Header // fields set by the application
-	good     []byte      // the beginning of its good reply
-	capped   func()
+}
+
+// setting is what the application sets for a call: as a rule the same as for the call before.
+type setting struct {
+	fields []field // in the order of their names
+	body   []byte  // nil: not known
+	hash   string  // of body
+}
+
+func (s *setting) equal(o *setting) bool {
+	return bytes.Equal(s.body, o.body) && s.hash == o.hash && slices.EqualFunc(s.fields, o.fields, func(a, b field) bool {
+		return a.name == b.name && slices.Equal(a.lines, b.lines)
+	})
 }
 
 // New makes a server that knows no call yet.
@@ -118,6 +136,7 @@ func New(cfg Config) *Server {
 		unfound:  map[string]bool{},
 		quotas:   map[string]*window{},
 	}
+	s.handlings.New = func() any { return new(handling) }
 	if cfg.Protocol == faults.HTTP2 {
 		s.frames = newFrames(s)
 		return s
@@ -139,6 +158,9 @@ type Registration struct {
 	Route    string        // path template, part of the schedule's hash
 	Schedule faults.Schedule
 	Header   http.Header // fields that every attempt must carry unchanged
+	// Body, if not nil, is what Call.BodyHash was made of: an attempt that brings the same is not hashed again.
+	// No client may have these bytes in its hands.
+	Body []byte
 	// Capped, if not nil, is called once when the call has reached the cap on attempts.
 	Capped func()
 }
@@ -148,8 +170,17 @@ func (s *Server) Register(regs ...Registration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ledger = slices.Grow(s.ledger, len(regs)) // most calls have an effect
+	set := &setting{}
+	if n := len(s.order); n > 0 {
+		set = s.order[n-1].setting
+	}
 	for _, r := range regs {
-		c := &call{rec: r.Call, schedule: r.Schedule, route: r.Route, header: r.Header, capped: r.Capped}
+		c := &call{rec: r.Call, schedule: r.Schedule, route: r.Route, setting: set, capped: r.Capped}
+		if own := (setting{fields(r.Header), r.Body, r.Call.BodyHash}); !own.equal(set) {
+			set = &own
+			c.setting = set
+		}
+		c.faultless = len(r.Schedule.Sequence) == 0 && len(r.Schedule.Storms) == 0 && r.Schedule.Draw == nil
 		c.good = bytes.TrimSuffix(jsonReply(http.StatusOK, reply{Call: r.Call.ID, OK: true}).Body, []byte("}\n"))
 		s.calls[r.Call.Path] = c
 		s.order = append(s.order, c)
@@ -285,8 +316,6 @@ func (s *Server) connContext(ctx context.Context, _ net.Conn) context.Context {
 
 // find returns the call that a path belongs to: its own, or the one that a redirect leads to.
 func (s *Server) find(path string) *call {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if c := s.calls[path]; c != nil {
 		return c
 	}

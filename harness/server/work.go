@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/retrychaos/retrychaos/faults"
@@ -13,41 +12,42 @@ import (
 
 // worthy reports whether there is anything to be worked on: no planned fault strikes before any work.
 func (h *handling) worthy() bool {
-	return h.fault.IsOK() || h.within || h.fault.Phase != faults.BeforeCommit && !h.fault.BeforeBody()
+	return h.fault == nil || h.within || h.fault.Phase != faults.BeforeCommit && !h.fault.BeforeBody()
 }
 
-// queueUp waits until a worker takes the attempt. It returns nil where it is turned away, which fault then says.
-func (s *Server) queueUp(c *call, a *history.Attempt, r *http.Request, fault *faults.Fault) *ticket {
-	t := &ticket{ctx: r.Context(), work: &history.Work{}, service: s.station.draw(c.rec.ID, a.N)}
+// queueUp waits until a worker takes the attempt. Where it is turned away it gets no ticket, and the fault says how.
+func (h *handling) queueUp() {
+	s, a := h.server, h.attempt
+	t := &ticket{ctx: h.exchange.R.Context(), work: &history.Work{}, service: s.station.draw(h.call.rec.ID, a.N)}
 	s.mu.Lock()
 	a.Work = t.work
 	s.mu.Unlock()
 	shed, waiting := s.station.enter(t)
 	if shed != "" {
-		s.turnAway(a, s.station.answer(shed, waiting), fault)
-		return nil
+		h.turnAway(s.station.answer(shed, waiting))
+		return
 	}
 	// The attempt is over for its client when that leaves; the work goes on.
 	stop := context.AfterFunc(t.ctx, func() { s.over(a) })
 	<-t.begun
 	stop()
-	return t
+	h.ticket = t
 }
 
 // worked waits until the worker is done with the ticket. It reports whether the client has left by then and nothing
 // else is planned for the attempt; an attempt that was lost, and whose client is still there, meets a reset.
 func (h *handling) worked() (left bool) {
-	t := h.ticket
-	stop := context.AfterFunc(t.ctx, h.over)
+	t, s, a := h.ticket, h.server, h.attempt
+	stop := context.AfterFunc(t.ctx, func() { s.over(a) })
 	defer stop()
 	<-t.done
 	switch gone := t.ctx.Err() != nil; {
 	case t.lost == "":
-		return gone && (h.fault.IsOK() || h.within)
+		return gone && (h.fault == nil || h.within)
 	case gone:
 		return true
 	}
-	h.server.turnAway(h.attempt, reset, &h.fault)
+	h.turnAway(reset)
 	return false
 }
 
@@ -72,13 +72,14 @@ const reset = "connection_reset"
 
 // A strike is a fault with what a journal says of it, made once and not for each of a herd.
 type strike struct {
-	fault          faults.Fault
+	fault          *faults.Fault
 	text, category string
 }
 
 // turnAway claims a fault for the attempt that a server without capacity to spare turns away, as journal does for a
 // planned one. The text is one of this package's own.
-func (s *Server) turnAway(a *history.Attempt, text string, fault *faults.Fault) {
+func (h *handling) turnAway(text string) {
+	s, a := h.server, h.attempt
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.strikes[text]
@@ -87,11 +88,11 @@ func (s *Server) turnAway(a *history.Attempt, text string, fault *faults.Fault) 
 		if err != nil {
 			panic(err)
 		}
-		k = strike{f, f.String(), string(f.Category())}
+		k = strike{&f, f.String(), string(f.Category())}
 		s.strikes[text] = k
 		s.accountOf(k.text).Planned = -1
 	}
-	*fault = k.fault
+	h.fault = k.fault
 	a.Fault, a.FaultName, a.Phase, a.Category = k.text, k.fault.Name, string(k.fault.Phase), k.category
 	s.accountOf(k.text).Claimed++
 }

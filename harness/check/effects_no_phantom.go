@@ -10,6 +10,12 @@ import (
 // is wrong where an earlier attempt had been committed: the "already exists" that a client gives back came
 // from its own first try.
 //
+// An error is about the last attempt alone: error.last-real asks for it, and a refused connection says nothing
+// of an attempt before it that left open whether it happened. It is a definite failure only where no attempt did,
+// or where the client itself says that nothing was sent. A status is the server's word on the operation. After
+// such an attempt it is one all the same, unless the repeat was in order, by its method or by one key that the
+// server honours: then the client had nothing better to hand on, and it is noted.
+//
 // An answer that lies of its own attempt (a 400 after the commit) is the server's doing and only noted, as
 // is a 409 that says an earlier attempt is at work: that one claims nothing. Nor does a 412: after a repeat it
 // can mean that the first attempt succeeded (RFC 9110 §15.5.13).
@@ -52,6 +58,11 @@ func judgeNoPhantom(h *history.History) Verdict {
 				notes = append(notes, fmt.Sprintf("call %s: the server answered %d although attempt %d was committed", c.ID, at.Status, at.N))
 				continue
 			}
+			if earlier := c.Attempt(e.Attempt); at != nil && earlier != nil && ambiguous(earlier) != "" && repeatable(c) {
+				notes = append(notes, fmt.Sprintf("call %s: the server answered %d to attempt %d, a repeat in order of attempt %d, which it had committed",
+					c.ID, at.Status, at.N, e.Attempt))
+				continue
+			}
 			bad.add(c, 5, "call %s was reported as definitely failed (%s), but attempt %d had committed effect %d", c.ID, how, e.Attempt, e.N)
 			break
 		}
@@ -82,6 +93,9 @@ func definiteFailure(c *history.Call) (string, *history.Attempt) {
 	case o.Has(history.TraitNotSent):
 		return "nothing was sent", nil
 	case o.Has(history.TraitRefused):
+		if doubtful(c) {
+			return "", nil
+		}
 		// An error that shows an ambiguous failure beside the refusal claims nothing.
 		for _, t := range []string{history.TraitReset, history.TraitEOF, history.TraitUnexpectedEOF, history.TraitTimeout, history.TraitDeadline} {
 			if o.Has(t) {
@@ -98,4 +112,27 @@ func definiteFailure(c *history.Call) (string, *history.Attempt) {
 		last = nil
 	}
 	return fmt.Sprintf("status %d", o.Status), last
+}
+
+// doubtful reports whether an attempt of a call that failed left open whether it happened.
+func doubtful(c *history.Call) bool {
+	for _, a := range c.Attempts {
+		if ambiguous(a) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// repeatable reports whether all repeats of the call were in order, whatever came of the attempts before them.
+func repeatable(c *history.Call) bool {
+	if c.Idempotent() {
+		return true
+	}
+	for _, a := range c.Attempts {
+		if !licensed(c, a) || a.Key != c.Attempts[0].Key {
+			return false
+		}
+	}
+	return true
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"testing"
+	"time"
 
 	"github.com/retrychaos/retrychaos/harness/history"
 )
@@ -59,6 +60,12 @@ func TestEffectsOnce(t *testing.T) {
 	}
 }
 
+// refused is an attempt whose connection was refused.
+func refused(at time.Duration) *history.Attempt {
+	return &history.Attempt{At: at, Ended: at, Method: "POST", Fault: "connect_refused", FaultName: "connect_refused",
+		Category: "transport", Connection: true, Unsent: true, Closed: true, Delivered: true}
+}
+
 func TestNoPhantom(t *testing.T) {
 	stranger := run(call("c1", try(0, "ok")))
 	stranger.Effects = append(stranger.Effects, history.Effect{N: 2, Call: "c9", Attempt: 1})
@@ -79,7 +86,17 @@ func TestNoPhantom(t *testing.T) {
 		{"429 claims nothing", run(call("c1", try(0, "connection_reset+"), try(s, "429"))), Pass, ""},
 		{"the answer lied of itself", run(call("c1", try(0, "400+"))), Pass, "the server answered 400 although attempt 1"},
 		{"says nothing was sent", run(with(call("c1", try(0, "connection_reset+")), outcome(says("x", 0, history.TraitNotSent)))), Fail, "nothing was sent"},
-		{"refused at last", run(with(call("c1", try(0, "connection_reset+")), outcome(says("x", 0, history.TraitRefused)))), Fail, "refused"},
+		{"says so after a reset", run(with(call("c1", try(0, "connection_reset+"), refused(s)), keyed, outcome(says("x", 0, history.TraitRefused, history.TraitNotSent)))), Fail, "nothing was sent"},
+		{"reset, then refused", run(with(call("c1", try(0, "connection_reset+"), refused(s)), keyed, outcome(says("x", 0, history.TraitRefused)))), Pass, "none for the 0 calls"},
+		{"502, then refused", run(with(call("c1", try(0, "502+"), refused(s)), keyed, outcome(says("x", 0, history.TraitRefused)))), Pass, "none for the 0 calls"},
+		{"reset, then a dial that nobody saw", run(with(call("c1", try(0, "connection_reset+")), outcome(says("x", 0, history.TraitRefused)))), Pass, ""},
+		{"an answer, then refused", run(with(call("c1", try(0, "malformed_json+"), refused(s)), keyed, outcome(says("x", 0, history.TraitRefused)))), Fail, "connection refused"},
+		{"refused, and nothing else", run(call("c1", try(0, "ok")), with(call("c2", refused(0), refused(s)), outcome(says("x", 0, history.TraitRefused)))), Pass, "none for the 1 call"},
+		{"400 to a keyed repeat", run(with(call("c1", try(0, "connection_reset+"), try(s, "400")), keyed)), Pass, "answered 400 to attempt 2, a repeat in order of attempt 1"},
+		{"400 to a repeated PUT", run(with(call("c1", try(0, "connection_reset+"), try(s, "400")), method("PUT"))), Pass, "a repeat in order"},
+		{"400 to a repeat with another key", run(with(call("c1", try(0, "connection_reset+", key("a")), try(s, "400", key("b"))), keyed)), Fail, "definitely failed (status 400)"},
+		{"400 to a repeat without its key", run(with(call("c1", try(0, "connection_reset+"), try(s, "400")), keyed, func(c *history.Call) { c.Attempts[1].Key = "" })), Fail, "definitely failed (status 400)"},
+		{"400 to a repeat after an answer", run(with(call("c1", try(0, "malformed_json+"), try(s, "400")), keyed)), Fail, "definitely failed (status 400)"},
 		{"refused, and the reset is told", run(with(call("c1", try(0, "connection_reset+")), outcome(says("x", 0, history.TraitRefused, history.TraitReset)))), Pass, ""},
 		{"given up", run(with(call("c1", try(0, "connection_reset+"), try(s, "409")), givenUp)), Pass, ""},
 	})

@@ -177,13 +177,16 @@ func TestLatencyAndTheClientThatLeft(t *testing.T) {
 	for phase, want := range map[faults.Phase]time.Duration{before: -1, after: 0, late: 200 * time.Millisecond} {
 		t.Run(string(phase), func(t *testing.T) {
 			inBoth(t, func(t *testing.T, n *world.Network) {
-				r, stop := newRig(t, n, parse(t, "latency@"+string(phase)+" delay=200ms"))
+				delay := "200ms"
+				if n.Kind() != world.Virtual {
+					delay = "2s" // the client must have left by then, whatever else the machine does
+				}
+				r, stop := newRig(t, n, parse(t, "latency@"+string(phase)+" delay="+delay))
 				defer stop()
 				c := r.dial()
 				io.WriteString(c, rawRequest)
-				time.Sleep(50 * time.Millisecond)
+				r.silent()
 				c.Close()
-				time.Sleep(250 * time.Millisecond) // the server has no other sign that the exchange is over
 				log := r.events()
 				i := find(t, log, "commit")
 				if (i < 0) != (want < 0) || i >= 0 && r.exact && log[i].at != want {
@@ -217,7 +220,7 @@ func TestClosing(t *testing.T) {
 				begun := time.Now()
 				r.close()
 				log := r.events()
-				if d := time.Since(begun); d > 2*time.Second || r.exact && d > 0 {
+				if d := time.Since(begun); d > time.Minute || r.exact && d > 0 {
 					t.Errorf("it took %v to end", d)
 				}
 				if committed := find(t, log, "commit") >= 0; committed != (f.Phase != before) {

@@ -4,7 +4,7 @@
 // A fault is trigger × commit phase × wire effect. The wire effects are the entries of [Catalogue], one file
 // each; [Apply] does the commit around them, and [Dialer] does those that strike before there is a request;
 // [Schedule] is the trigger. A new effect is an entry in a file of its own, its line in Catalogue and its proof
-// in the table of wire_test.go or dialer_test.go, without which the tests fail.
+// in one of the tables of proofs_*_test.go, without which the tests fail.
 //
 // The text form is what scenarios, flags, reports and reproduction lines use:
 //

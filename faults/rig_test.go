@@ -137,6 +137,7 @@ func (r *rig) serve(x *faults.Exchange) {
 		e.at = e.now.Sub(r.start)
 		r.mu.Lock()
 		r.log = append(r.log, e)
+		r.moved.Broadcast()
 		r.mu.Unlock()
 	}
 	x.Closing = r.closing
@@ -188,6 +189,15 @@ func (r *rig) served() int {
 
 // goodBody is the good reply; # is the number of the effect, 0 before the commit.
 const goodBody = `{"call":"c1","ok":true,"effect":#}`
+
+// silent waits until a fault has told that it is delivered.
+func (r *rig) silent() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for !slices.ContainsFunc(r.log, func(e event) bool { return e.what == "delivered" }) {
+		r.moved.Wait()
+	}
+}
 
 // events returns the log once every planned fault has been applied.
 func (r *rig) events() []event {

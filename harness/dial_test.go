@@ -257,12 +257,16 @@ func TestWireFaultsThroughTLS(t *testing.T) {
 		"latency delay=50ms":            "ok",
 	} {
 		t.Run(strings.Fields(strings.ReplaceAll(fault, "@", " "))[0], func(t *testing.T) {
-			s := secure(t, scenarios.Group{Method: "POST", Deadline: 3 * time.Second}, fault)
+			s := secure(t, scenarios.Group{Method: "POST", Deadline: time.Minute}, fault)
 			for _, conn := range []faults.ConnState{faults.AnyConn, faults.Reused} {
 				for _, w := range bothWorlds {
 					s.Connection = conn
 					client := harness.HTTPClient("plain", func(base http.RoundTripper) *http.Client {
-						return &http.Client{Transport: base, Timeout: 300 * time.Millisecond}
+						c := &http.Client{Transport: base}
+						if trait == history.TraitTimeout {
+							c.Timeout = 2 * time.Second // the attempt must have arrived by then
+						}
+						return c
 					})
 					res := harness.Runner{World: w, Level: check.May}.One(t, client, s)
 					c := res.History.Calls[0]

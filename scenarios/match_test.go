@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/retrychaos/retrychaos/internal/nearest"
 )
@@ -22,10 +21,9 @@ func TestGlob(t *testing.T) {
 			t.Errorf("Glob(%q, %q) = %v", c.pattern, c.name, got)
 		}
 	}
-	start := time.Now()
-	Glob(strings.Repeat("*a", 500)+"b", strings.Repeat("a", 5000))
-	if d := time.Since(start); d > 2*time.Second {
-		t.Errorf("many stars took %v", d)
+	// Whoever tries all the ways in which so many stars can be taken does not come back.
+	if Glob(strings.Repeat("*a", 500)+"b", strings.Repeat("a", 5000)) {
+		t.Error("many stars: there is no b")
 	}
 }
 

@@ -31,18 +31,24 @@ var pageHTML string
 //go:embed page/page.css
 var pageCSS string
 
+//go:embed page/base.js
+var baseJS string
+
 //go:embed page/state.js
 var stateJS string
 
 //go:embed page/matrix.js
 var matrixJS string
 
+//go:embed page/diff.js
+var diffJS string
+
 //go:embed page/cell.js
 var cellJS string
 
 // pageTemplate is parsed once; a broken one is a bug of this package, which its tests find.
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"plain": plain, "glyph": glyph,
+	"plain": plain, "visible": visible, "glyph": glyph,
 	"names": func(names []string) string {
 		more := ""
 		if n := len(names) - maxScenarios; n > 1 {
@@ -165,7 +171,7 @@ func embeddedLen(key, text string) int {
 var inScript = strings.NewReplacer("</", `<\/`, "<!", `\u003c!`, "<s", `\u003cs`, "<S", `\u003cS`)
 
 func (r *Report) htmlPage() *htmlPage {
-	script := "'use strict';\n" + stateJS + matrixJS + cellJS
+	script := "'use strict';\n" + baseJS + stateJS + matrixJS + cellJS
 	c := r.Counts()
 	failed, _ := r.findings()
 	p := &htmlPage{

@@ -33,16 +33,30 @@ type readPage struct {
 
 func readHTML(t *testing.T, r *Report, o HTMLOptions) *readPage {
 	t.Helper()
+	p := new(readPage)
+	p.read(t, func(w io.Writer) error { return WriteHTML(w, r, o) },
+		map[string]any{"data-index": &p.index, "data-words": &p.words, "data-pictures": &p.pictures})
+	return p
+}
+
+func readDiffHTML(t *testing.T, c *Comparison, o HTMLOptions) *readPage {
+	t.Helper()
+	p := new(readPage)
+	p.read(t, func(w io.Writer) error { return WriteDiffHTML(w, c, o) }, map[string]any{"data-pictures": &p.pictures})
+	return p
+}
+
+// read parses a page, and the blocks of data in it.
+func (p *readPage) read(t *testing.T, write func(io.Writer) error, data map[string]any) {
+	t.Helper()
 	var b bytes.Buffer
-	if err := WriteHTML(&b, r, o); err != nil {
+	if err := write(&b); err != nil {
 		t.Fatal(err)
 	}
-	p := new(readPage)
 	var err error
 	if p.doc, err = html.Parse(&b); err != nil {
 		t.Fatal(err)
 	}
-	data := map[string]any{"data-index": &p.index, "data-words": &p.words, "data-pictures": &p.pictures}
 	for n := range p.doc.Descendants() {
 		if n.Type != html.ElementNode || n.DataAtom != atom.Script {
 			continue
@@ -59,7 +73,6 @@ func readHTML(t *testing.T, r *Report, o HTMLOptions) *readPage {
 	if len(data) > 0 {
 		t.Fatalf("the page lacks %v", slices.Collect(maps.Keys(data)))
 	}
-	return p
 }
 
 func attribute(n *html.Node, key string) string {
@@ -128,11 +141,13 @@ func (p *readPage) outline(t *testing.T, w io.Writer) {
 			walk(n, 0)
 		}
 	}
-	b, err := marshal(p.index, "  ")
-	if err != nil {
-		t.Fatal(err)
+	if p.index.Version > 0 {
+		b, err := marshal(p.index, "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(w, "\nindex: %s\n", b)
 	}
-	fmt.Fprintf(w, "\nindex: %s\n", b)
 	for name, list := range map[string]map[string]string{"words": p.words} {
 		for _, key := range slices.Sorted(maps.Keys(list)) {
 			fmt.Fprintf(w, "\n%s of cell %s\n", name, key)
@@ -343,6 +358,26 @@ func TestHostileHTML(t *testing.T) {
 	r := several(hostile())
 	r.Results[len(r.Results)-1].Verdicts[0].Waits = &check.Waits{Schema: check.WaitsSchema, Wave: nasty, Claim: nasty, Calls: 2, Step: 1, Width: 2, Counts: []int{1, 1}}
 	p := readHTML(t, r, HTMLOptions{})
+	p.holdsNothingElse(t, p.words, p.pictures)
+}
+
+func TestHostileDiffHTML(t *testing.T) {
+	p := readDiffHTML(t, Diff(hostileOther(), hostile()), HTMLOptions{})
+	p.holdsNothingElse(t, p.pictures)
+}
+
+// hostileOther is a report from which the hostile one differs.
+func hostileOther() *Report {
+	r := hostile()
+	res := &r.Results[slices.IndexFunc(r.Results, func(h harness.Result) bool { return h.History != nil })]
+	res.Status, res.Verdicts, res.Findings = check.Pass, res.Verdicts[:1], nil
+	return r
+}
+
+// holdsNothingElse: one script, allowed by its hash, and in the markup and in the insides of cells no element and no
+// attribute that does anything.
+func (p *readPage) holdsNothingElse(t *testing.T, insides ...map[string]string) {
+	t.Helper()
 	if len(p.scripts) != 1 {
 		t.Fatalf("%d scripts would run", len(p.scripts))
 	}
@@ -368,7 +403,7 @@ func TestHostileHTML(t *testing.T) {
 		t.Error("hostile text is in the script")
 	}
 	safe := []string{"section", "h3", "span", "p", "dl", "dt", "dd", "ul", "ol", "li", "div", "code", "button", "figure", "figcaption", "svg", "line", "text", "circle", "rect", "path"}
-	for _, list := range []map[string]string{p.words, p.pictures} {
+	for _, list := range insides {
 		if len(list) == 0 {
 			t.Error("no cell has anything to tell")
 		}

@@ -14,6 +14,7 @@ import (
 // picture fits every width and its text keeps its size.
 type htmlTimeline struct {
 	Call, Check string
+	Side        string // of two, which
 	Height      int
 	Bottom      int // of the lanes
 	Ticks       []htmlTick
@@ -111,19 +112,35 @@ func side(a axis, t time.Duration) string {
 
 // drawTimeline draws the life of a call, as far as a picture can; its text alternative tells it all.
 func drawTimeline(h *history.History, c *history.Call, check string) *htmlTimeline {
-	t := &htmlTimeline{Call: plain(c.ID), Check: plain(check)}
-	for _, row := range timeline(h, c) {
-		t.Rows = append(t.Rows, [2]string{strings.TrimSpace(row[0]), plain(row[1])})
-	}
+	return drawTimelineOver(h, c, check, 0)
+}
+
+// reach is the axis that holds all of a call.
+func reach(h *history.History, c *history.Call) axis {
 	a := axis{c.Started, max(c.Ended, c.Started)}
 	for _, x := range c.Attempts {
 		a.to = max(a.to, x.At)
 	}
+	for _, e := range h.Effects {
+		if e.Call == c.ID {
+			a.to = max(a.to, e.At)
+		}
+	}
+	return a
+}
+
+// drawTimelineOver draws over an axis of a given length at least, so that two drawings have one scale.
+func drawTimelineOver(h *history.History, c *history.Call, check string, over time.Duration) *htmlTimeline {
+	t := &htmlTimeline{Call: plain(c.ID), Check: plain(check)}
+	for _, row := range timeline(h, c) {
+		t.Rows = append(t.Rows, [2]string{strings.TrimSpace(row[0]), plain(row[1])})
+	}
+	a := reach(h, c)
+	a.to = max(a.to, a.from+over)
 	effects := map[int][]history.Effect{}
 	for _, e := range h.Effects {
 		if e.Call == c.ID {
 			effects[e.Attempt] = append(effects[e.Attempt], e)
-			a.to = max(a.to, e.At)
 		}
 	}
 	gaps := map[*history.Attempt]history.Gap{}

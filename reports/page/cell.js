@@ -17,12 +17,6 @@ function openCell(c, s, entry) {
   byId('cell-h').focus();
 }
 
-function markup(html) {
-  const t = document.createElement('template');
-  t.innerHTML = html;
-  return t.content;
-}
-
 function fill(c, s) {
   const x = index.scenarios[s];
   const client = index.clients[c];
@@ -44,10 +38,7 @@ function fill(c, s) {
     body.append(markup(pictures[key]));
     if (body.querySelector('.timeline')) body.append(legend());
   } else if ('fu'.includes(l)) body.append(el('p', { class: 'dim' }, 'No timeline here: the finding is of no one call, or it was left out to keep the page small; ' + index.json + ' has the whole history.'));
-  for (const code of body.querySelectorAll('.repro code')) {
-    // Break between words only, so that no option is torn; the text stays the same.
-    code.replaceChildren(...code.textContent.split(' ').flatMap((w, i) => i ? [' ', el('span', {}, w)] : [el('span', {}, w)]));
-  }
+  whole(body);
   const rules = index.rules.map((r, i) => [r, column(i + ',' + c, index.byRule[i][c])[s]]).filter((p) => p[1] !== '-');
   if (rules.length) {
     const list = el('ul');
@@ -61,9 +52,6 @@ function fill(c, s) {
   byId('cell-prev').disabled = i === 0 || !order.length;
   byId('cell-next').disabled = i === order.length - 1 || !order.length;
 }
-
-const legend = () => el('p', { class: 'key' }, 'Bar: an attempt, from its arrival to its end. Dotted line: the wait before it. Band: the wait that Retry-After asked for. ' +
-  '○ fresh and ● reused connection. ◆ effect. ↻ resent by net/http.');
 
 // cellsWithFindings are the failing and undecided cells of the filtered matrix, row by row.
 function cellsWithFindings() {
@@ -95,26 +83,6 @@ dialog.addEventListener('close', () => {
     keep();
   }
   if (opener && opener.isConnected) opener.focus();
-});
-
-document.addEventListener('click', async (e) => {
-  const b = e.target.closest('.copy');
-  if (!b) return;
-  const code = b.parentNode.querySelector('code');
-  let done = false;
-  try {
-    await navigator.clipboard.writeText(code.textContent);
-    done = true;
-  } catch {
-    const range = document.createRange();
-    range.selectNodeContents(code);
-    getSelection().removeAllRanges();
-    getSelection().addRange(range);
-    done = document.execCommand('copy');
-  }
-  b.textContent = done ? 'Copied' : 'Press Ctrl+C';
-  say(done ? 'The command is copied.' : 'The command is selected: press Ctrl+C.');
-  setTimeout(() => { b.textContent = 'Copy'; }, 2000);
 });
 
 function show() {

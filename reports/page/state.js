@@ -1,23 +1,10 @@
-// The data of the page, the state that its address holds, and small helpers. Text is only ever set as text.
-const byId = (id) => document.getElementById(id);
-const load = (id) => JSON.parse(byId(id).textContent);
+// The data of the page, and the state that its address holds.
 const index = load('data-index');
 const WORDS = { p: 'pass', f: 'fail', u: 'unknown', s: 'skipped' };
 const GLYPHS = { p: '✓', f: '✗', u: '?', s: '–' };
 const LETTERS = { pass: 'p', fail: 'f', unknown: 'u', skipped: 's' };
 
-function el(tag, attrs, ...children) {
-  const e = document.createElement(tag);
-  for (const [k, v] of Object.entries(attrs || {})) {
-    if (v === true) e.setAttribute(k, '');
-    else if (v !== false && v !== undefined) e.setAttribute(k, v);
-  }
-  e.append(...children);
-  return e;
-}
-const count = (n, noun) => n + ' ' + noun + (n === 1 ? '' : 's');
 const family = (s) => index.scenarios[s].n.split('/')[0];
-const say = (text) => { byId('say').textContent = text; };
 
 // unrun turns "2p1f" into "ppf".
 const unrun = (s) => s.replace(/(\d+)(.)/g, (_, n, c) => c.repeat(+n));

@@ -45,19 +45,8 @@ func WriteDiffMarkdown(w io.Writer, c *Comparison, o MarkdownOptions) error {
 }
 
 func (c *Comparison) mdDiffTop() string {
-	result := "nothing changed"
-	mark := "✓"
-	switch {
-	case len(c.Broken) > 0:
-		mark, result = "✗", count(len(c.Broken), "result")+" broken"
-	case len(c.NewlyUnknown) > 0:
-		mark, result = "?", fmt.Sprintf("%d newly unknown", len(c.NewlyUnknown))
-	case len(c.Clients) == 0:
-		mark, result = "?", "nothing was compared"
-	case !c.Empty():
-		result = "nothing broken"
-	}
-	return fmt.Sprintf("# %s retrychaos: %s\n\n%s\n\n%s\n\n", mark, result, mdText(c.headline()), mdText(c.summary()))
+	worst, result := c.ended()
+	return fmt.Sprintf("# %s retrychaos: %s\n\n%s\n\n%s\n\n", glyph(worst), result, mdText(c.headline()), mdText(c.summary()))
 }
 
 func mdNotes(notes []string) []func() string {

@@ -130,11 +130,11 @@ func htmlList(list []reasoned) []htmlReason {
 func (c *Comparison) ended() (check.Status, string) {
 	switch {
 	case len(c.Broken) > 0:
-		return check.Fail, fmt.Sprintf("%s broken", count(len(c.Broken), "result"))
+		return check.Fail, count(len(c.Broken), "result") + " broken"
 	case len(c.Clients) == 0:
 		return check.Unknown, "nothing was compared"
 	case len(c.NewlyUnknown) > 0:
-		return check.Unknown, fmt.Sprintf("%s newly unknown", count(len(c.NewlyUnknown), "result"))
+		return check.Unknown, fmt.Sprintf("%d newly unknown", len(c.NewlyUnknown))
 	case c.Empty():
 		return check.Pass, "nothing changed"
 	}

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -9,20 +10,38 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/retrychaos/retrychaos/harness"
+	"github.com/retrychaos/retrychaos/harness/check"
+	"github.com/retrychaos/retrychaos/harness/history"
 )
 
-// compared is a comparison with something in most groups.
+// comparedSamples is a comparison with something in most groups.
 func comparedSamples() *Comparison {
-	old := sample("example")
-	for i := range old[:5] {
-		old[i] = result("example", old[i].Scenario)
-		if h := duplicated("example", old[i].Scenario).History; i < 2 {
-			old[i].History = h
-		}
+	once := func(name string) harness.Result { // as duplicated, and given up in time
+		r := result("example", name)
+		r.History = duplicated("example", name).History
+		c := r.History.Calls[0]
+		c.Attempts, r.History.Effects = c.Attempts[:1], r.History.Effects[:1]
+		c.Ended, c.Outcome = 3*ms, history.Outcome{Error: "connection reset", Traits: []string{history.TraitReset}}
+		return r
 	}
-	old[7] = duplicated("example", old[7].Scenario)
-	old = append(old, result("example", "gone/one"))
-	return Diff(fixed(Run{Clients: []ClientInfo{{Name: "example", Version: "1.1.0"}}}, old), oneClient())
+	unjudged := func(name string) harness.Result {
+		r := result("example", name)
+		r.Status, r.Verdicts = check.Unknown, []check.Verdict{{Check: "effects.once", Status: check.Unknown, Level: check.Must, Reason: "the check crashed"}}
+		return r
+	}
+	twice := func(name string) harness.Result { // and it may
+		r := duplicated("example", name)
+		r.Status, r.Reason, r.Verdicts = check.Pass, "", r.Verdicts[:1]
+		return r
+	}
+	report := func(version string, list ...harness.Result) *Report {
+		return fixed(Run{Clients: []ClientInfo{{Name: "example", Version: version}}}, list)
+	}
+	return Diff(
+		report("1.0", once("a/breaks"), once("b/breaks-too"), once("b/breaks-as-well"), duplicated("example", "c/fixed"), once("d/otherwise"),
+			result("example", "e/crashes"), unjudged("f/judged"), result("example", "g/gone"), result("example", "i/same")),
+		report("2.0", duplicated("example", "a/breaks"), duplicated("example", "b/breaks-too"), duplicated("example", "b/breaks-as-well"), once("c/fixed"),
+			twice("d/otherwise"), unjudged("e/crashes"), result("example", "f/judged"), result("example", "h/new"), result("example", "i/same")))
 }
 
 func TestDiffHTML(t *testing.T) {
@@ -39,6 +58,9 @@ func TestDiffHTML(t *testing.T) {
 	for _, g := range c.Groups() {
 		if _, ok := said[g.Name]; ok != (len(g.Changes) > 0) {
 			t.Errorf("%s: on the page %v, with %d changes", g.Name, ok, len(g.Changes))
+		}
+		if want := map[string]int{"broken": 3}; g.Name != "incomparable" && len(g.Changes) != cmp.Or(want[g.Name], 1) {
+			t.Errorf("%s: %d changes", g.Name, len(g.Changes))
 		}
 		for _, ch := range g.Changes {
 			if !strings.Contains(said[g.Name], ch.Scenario) {

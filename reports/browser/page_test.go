@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -162,11 +163,21 @@ func command[P, R any](p *tab, c cdp.Command[P, R], params P) {
 	}
 }
 
-func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+// run takes a step. One that waits for what never comes ends the test, and not the time of the whole run.
+func run[T any](p *tab, step chromedp.Action[T]) T {
 	p.t.Helper()
-	if err := chromedp.Do(p.ctx, actions...); err != nil {
+	ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
+	defer cancel()
+	v, err := chromedp.Run(ctx, step)
+	if err != nil {
 		p.t.Fatal(err)
 	}
+	return v
+}
+
+func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	run(p, chromedp.Steps(steps...))
 }
 
 // navigate opens the page anew, with a fragment.
@@ -178,11 +189,7 @@ func (p *tab) navigate(fragment string) {
 // eval returns the value of an expression in the page.
 func eval[T any](p *tab, expression string) T {
 	p.t.Helper()
-	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](expression))
-	if err != nil {
-		p.t.Fatalf("%s: %v", expression, err)
-	}
-	return v
+	return run(p, chromedp.Evaluate[T](expression))
 }
 
 // size sets the width of the window, and the colours that its user prefers.
@@ -194,10 +201,7 @@ func (p *tab) size(width, height int64, scheme string) {
 
 func (p *tab) shot(path string) {
 	p.t.Helper()
-	png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	png := run(p, chromedp.CaptureScreenshot())
 	if err := os.WriteFile(path, png, 0o644); err != nil {
 		p.t.Fatal(err)
 	}

@@ -61,3 +61,23 @@ func charged(scenario, client string) *history.History {
 		}},
 	}
 }
+
+// compared is a comparison of two runs of one client: in the new one every seventh scenario of twenty fails.
+func compared() *reports.Comparison {
+	run := reports.Run{Version: "0.1.0", Seed: 7, World: "virtual", Level: check.Must, Clients: []reports.ClientInfo{{Name: "client", Version: "1.0"}}}
+	var old, new []harness.Result
+	for s := range 20 {
+		a := one("client", s, false, false)
+		a.Verdicts = append(a.Verdicts, check.Verdict{Check: "effects.once", Status: check.Pass, Level: check.Must, Reason: "1 effect"})
+		a.History = charged(a.Scenario, a.Client)
+		c := a.History.Calls[0]
+		c.Attempts, c.Ended, a.History.Effects = c.Attempts[:1], time.Second/2, a.History.Effects[:1]
+		c.Outcome = history.Outcome{Error: "429", Status: 429}
+		b := a
+		if s%7 == 0 {
+			b = one("client", s, true, false)
+		}
+		old, new = append(old, a), append(new, b)
+	}
+	return reports.Diff(reports.New(run, old), reports.New(run, new))
+}

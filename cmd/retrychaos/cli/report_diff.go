@@ -40,11 +40,12 @@ input; 3 no regression, but something is newly unknown, or nothing was compared.
 		Example: `  retrychaos report diff main-report retrychaos-report
   retrychaos report diff old.json new.json --old-client resty2 --new-client resty3
   retrychaos report diff old new --format markdown > comment.md
+  retrychaos report diff old new --format html > diff.html
   retrychaos report diff old new --fail-on changed --level must`,
 		Args: exactly(2, "two reports, the old and the new one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lvl, err := levelFlag(level)
-			if err := errors.Join(look.check(), err, oneOf("format", format, "terminal", "markdown", "json"),
+			if err := errors.Join(look.check(), err, oneOf("format", format, "terminal", "markdown", "html", "json"),
 				oneOf("fail-on", failOn, "broken", "unknown", "changed", "never")); err != nil {
 				return err
 			}
@@ -65,14 +66,14 @@ input; 3 no regression, but something is newly unknown, or nothing was compared.
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&format, "format", "terminal", "`FORMAT`: terminal, markdown (that fits into the comment of a pull request) or json")
+	fl.StringVar(&format, "format", "terminal", "`FORMAT`: terminal, markdown (that fits into the comment of a pull request), html or json")
 	fl.StringVar(&failOn, "fail-on", "broken", "`WHAT` is a regression: broken, unknown, changed or never")
 	fl.StringVar(&level, "level", "", "least `LEVEL` whose verdicts count: must, should or may (default: the new report's)")
 	fl.StringSliceVar(&old, "old-client", nil, "`NAME` in the old report of a client that has another one in the new; repeatable")
 	fl.StringSliceVar(&new, "new-client", nil, "`NAME` in the new report of the client of --old-client; repeatable")
 	fl.BoolVar(&annotate, "annotations", false, "write GitHub annotations to stdout (default: where GITHUB_ACTIONS is true)")
 	look.flags(cmd)
-	complete(cmd, "format", "terminal", "markdown", "json")
+	complete(cmd, "format", "terminal", "markdown", "html", "json")
 	complete(cmd, "fail-on", "broken", "unknown", "changed", "never")
 	complete(cmd, "level", "must", "should", "may")
 	return cmd
@@ -133,6 +134,8 @@ func showDiff(cmd *cobra.Command, c *reports.Comparison, look look, format strin
 		switch format {
 		case "markdown":
 			return reports.WriteDiffMarkdown(w, c, reports.MarkdownOptions{MaxBytes: reports.CommentMaxBytes})
+		case "html":
+			return reports.WriteDiffHTML(w, c, reports.HTMLOptions{})
 		case "json":
 			return c.WriteJSON(w)
 		}

@@ -118,9 +118,10 @@ func Diff(old, new *Report) *Comparison { return Compare(old, new, DiffOptions{}
 //     jitter, waits are not compared. So constant waits are compared closely, drawn ones by their order of
 //     magnitude. A wait after a Retry-After is given a second of rounding besides.
 //   - Attempts, effects and outcome are compared exactly, unless a client with jitter ran against time: a storm,
-//     a capacity, the expiry of a key, a cancellation, a late commit, several calls, its own limit on time, or a
+//     a late machine, a capacity, the expiry of a key, a cancellation, a late commit, several calls, its own limit on time, or a
 //     deadline that its next wait could have passed. They are not compared either where the runs differ in what
 //     was sent of an attempt before they differ in anything else: that is a race.
+//   - How long the first attempt went on is compared by a tenth; on a real clock by a factor of three and a second.
 //   - Of several calls the sums are compared; they differ by more than 2 and a tenth.
 //   - eof, unexpected_eof and reset are one kind of error, and so is what shows no trait where the last attempt's
 //     connection broke: which of them a client sees is a race in its transport.
@@ -130,8 +131,9 @@ func Diff(old, new *Report) *Comparison { return Compare(old, new, DiffOptions{}
 //     a client with a seed of its own are not.
 //
 // A verdict that differs is a change, with these exceptions, which are Incomparable: the scenario draws from the
-// seed and the seeds differ; on a real clock the harness was late for its own timers by 100 ms and the rule is
-// about time; what differs is a race, as above; a client with jitter ran against time, and over such scenarios the
+// seed and the seeds differ; on a real clock the harness was late for its own timers, by 100 ms in this scenario or in
+// one of twenty, and the rule can be turned by that, which those of effects, keys, bodies, permanent answers and unsafe
+// repeats cannot; what differs is a race, as above; a client with jitter ran against time, and over such scenarios the
 // verdict of that check goes both ways in both reports, and changes about as often for the better as for the
 // worse (sign test at 1e-3); a client with jitter in 30 scenarios or more draws two waits of next to nothing, or one
 // above what Retry-After asks, in fewer than 6 scenarios one way; or all that differs is whether a connection was used again, in fewer than 6 scenarios
@@ -279,6 +281,7 @@ type compared struct {
 	call      string
 	against   bool // a client that has jitter, or may, ran against time
 	draws     bool // and it has
+	late      bool // the machine was late for its own timers
 	many      bool // it draws its waits, and has in many scenarios
 	race      bool
 }
@@ -298,8 +301,8 @@ func (d *compared) why(chance func(*compared) bool) string {
 		return fmt.Sprintf("drawn from the seed, and the seeds differ (%d, and %d)", d.old.Seed, d.new.Seed)
 	case len(d.verdicts.words) == 0:
 		return ""
-	case d.verdicts.late > 0:
-		return "the rule is about time, and the machine was late for its own timers: run it again"
+	case d.late && d.verdicts.timed:
+		return "the machine was late for its own timers, which can turn these rules: run it again"
 	case d.race:
 		return "a race: what was sent of an attempt differs, or which error its transport saw first"
 	case chance(d):

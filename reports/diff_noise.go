@@ -16,6 +16,7 @@ type noise struct {
 	waits    map[waitKey]*[2]pool // of the client's own choice; side 0 is old, 1 is new
 	excess   [2]pool              // of waits that obeyed a Retry-After, over what it asked for
 	against  []paired             // attempts of scenarios against time
+	busy     bool                 // the machine of either run was too busy for its own timers
 	unclear  int                  // pairs whose waits nothing tells the spread of
 	samples  [maxTrendWaits]*waitSamples
 	ends     [2]map[int]int // scenarios whose call fails after so many attempts
@@ -53,8 +54,13 @@ const (
 	roundSecond = time.Second
 )
 
+// busyShare is the part of results with a late machine, one in so many, from which on the whole run is doubted: what
+// is slow without a timer does not show in the lateness of one.
+const busyShare = 20
+
 func learn(pairs []pair) *noise {
 	n := &noise{waits: map[waitKey]*[2]pool{}, ends: [2]map[int]int{{}, {}}}
+	var late [2]int
 	for _, x := range pairs {
 		n.sample(x)
 		for side, r := range x.sides() {
@@ -62,6 +68,9 @@ func learn(pairs []pair) *noise {
 				continue
 			}
 			n.declared[side] = r.History.Declared
+			if r.History.Lateness > tooLate {
+				late[side]++
+			}
 			for _, c := range r.History.Calls {
 				if m := len(c.Made()) - c.HiddenAttempts(); !c.Outcome.OK && m > 1 && len(r.History.Calls) == 1 {
 					n.ends[side][m]++
@@ -78,6 +87,7 @@ func learn(pairs []pair) *noise {
 			}
 		}
 	}
+	n.busy = busyShare*max(late[0], late[1]) > len(pairs)
 	return n
 }
 

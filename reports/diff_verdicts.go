@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/retrychaos/retrychaos/harness"
@@ -16,8 +15,8 @@ import (
 type verdictChange struct {
 	broken, fixed  bool
 	unknown, known bool
-	level          check.Level   // the most binding that changed
-	late           time.Duration // how late the machine was, where every change is about time; else 0
+	level          check.Level // the most binding that changed
+	timed          bool        // every change is of a kind that a late machine can make
 	flips          []flip
 	words          []string
 	worst          *check.Verdict // of the new result, or of the old where the new has none that fails
@@ -64,12 +63,14 @@ func compareVerdicts(x pair, level check.Level) verdictChange {
 		}
 		v.words = append(v.words, text)
 	}
-	timed := true // every changed verdict is about time
+	timed := true
 	for _, id := range checkIDs(x) {
 		timed = v.verdict(x, id, level) && timed
 	}
 	v.rank()
-	v.findings(x)
+	if v.findings(x); x.new.World == "virtual" && len(v.words) > len(v.flips) {
+		timed = false
+	}
 	if !v.broken && !v.fixed && !v.unknown && !v.known && a != b && len(v.flips) == 0 {
 		// What no verdict explains: a whole result that was not run, or was for the first time.
 		switch {
@@ -86,9 +87,7 @@ func compareVerdicts(x pair, level check.Level) verdictChange {
 	if b == check.Skipped && a != check.Skipped && len(x.new.Verdicts) == 0 {
 		v.broken, v.fixed, v.unknown = false, false, true // not run: nothing is fixed by that
 	}
-	if late := max(lateness(x.old), lateness(x.new)); len(v.flips) > 0 && len(v.flips) == len(v.words) && timed && late > tooLate {
-		v.late = late
-	}
+	v.timed = timed && len(v.words) > 0
 	if a != b && len(v.words) == 0 {
 		v.words = append(v.words, fmt.Sprintf("%s → %s", a, b))
 	}
@@ -127,7 +126,8 @@ func verdictOf(r *harness.Result, id string) *check.Verdict {
 	return worst
 }
 
-// verdict compares the verdicts of one check. It reports false if they differ and the rule is not about time.
+// verdict compares the verdicts of one check. It reports false if they differ and no lateness
+// of a machine can turn the rule.
 func (v *verdictChange) verdict(x pair, id string, level check.Level) bool {
 	a, b := verdictOf(x.old, id), verdictOf(x.new, id)
 	var from, to check.Status
@@ -186,7 +186,11 @@ func (v *verdictChange) verdict(x pair, id string, level check.Level) bool {
 		v.known = v.known || counts
 	}
 	v.flips = append(v.flips, flip{id, from, to, binding, sort, text})
-	return strings.HasPrefix(id, "timing.") || strings.HasPrefix(id, "load.")
+	switch id {
+	case "effects.once", "effects.no-phantom", "key.stable", "body.intact", "attempts.permanent-once", "attempts.unsafe-not-repeated":
+		return false
+	}
+	return true
 }
 
 // known is the status of a failure that is declared.

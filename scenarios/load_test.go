@@ -50,7 +50,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"unknown field", file("    fauts: [ok]"), []string{
 			`:7:5: there is no field "fauts" here; the fields are name, matrix, summary, rule, source, labels, worlds, why, connection, server, calls, faults, storms, draw, expect, settle; did you mean "faults"?`}},
 		{"unknown field of a call", file("    calls: [{metod: PUT}]"), []string{
-			`:7:14: there is no field "metod" here; the fields are name, method, path, resource, count, key, key_untrusted, key_text, idempotent, body, body_size, header, deadline, cancel_after, start, every, arrivals, after, fleet, same_instant, faults; did you mean "method"?`}},
+			`:7:14: there is no field "metod" here; the fields are name, method, path, resource, count, key, key_untrusted, key_text, idempotent, body, body_size, stream, header, deadline, cancel_after, start, every, arrivals, after, fleet, same_instant, faults; did you mean "method"?`}},
 		{"wrong types", file("    labels: core", "    settle: [1s]", "    connection: 3", "    calls: [{key: yes, count: two, body: 7, deadline: 30}]"), []string{
 			`:7:13: want a list, like [a, b], not "core"`,
 			":8:13: want a duration like 250ms or 2m, not a list",

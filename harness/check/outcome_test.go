@@ -1,6 +1,7 @@
 package check
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -160,6 +161,14 @@ func TestReleased(t *testing.T) {
 	})
 	if v := resourcesReleased.judge(unclosed); len(v.Calls) != 1 || v.Calls[0] != "c2" {
 		t.Errorf("the call that left its body open is c2: %v", v.Calls)
+	}
+	unclosed.Calls[1].Attempts[0].Conn, unclosed.Calls[1].Attempts[1].Conn = 7, 8
+	if v := resourcesReleased.judge(unclosed); !strings.Contains(v.Reason, "1 connection kept from the pool") {
+		t.Errorf("a connection with an answer that was neither read nor closed is of no use: %s", v.Reason)
+	}
+	unclosed.Calls[1].Attempts[1].Conn = 7
+	if v := resourcesReleased.judge(unclosed); strings.Contains(v.Reason, "pool") {
+		t.Errorf("a connection that was used again was in the pool: %s", v.Reason)
 	}
 	v := resourcesReleased.judge(leaks(history.Leaks{Known: true, Goroutines: []string{stack, stack, stack, stack}}))
 	if len(v.Evidence) != 4 || len(v.Evidence[0]) >= len(stack) {

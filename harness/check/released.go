@@ -27,6 +27,27 @@ var resourcesReleased = Check{
 	Judge:  judgeReleased,
 }
 
+// withheld counts the connections that a response kept from the pool, because it was neither read nor closed: nothing
+// else was ever sent on them. They are closed when the context of the call ends, if it ever does.
+func withheld(h *history.History) int {
+	uses, open := map[int]int{}, map[int]bool{}
+	for _, c := range h.Calls {
+		for _, a := range c.Attempts {
+			uses[a.Conn]++
+			if t := c.TripOf(a); t != nil && t.Status != 0 && !t.Closed && !t.BodyEOF {
+				open[a.Conn] = true
+			}
+		}
+	}
+	n := 0
+	for conn := range open {
+		if uses[conn] == 1 {
+			n++
+		}
+	}
+	return n
+}
+
 func judgeReleased(h *history.History) Verdict {
 	l := h.Leaks
 	if !l.Known {
@@ -40,7 +61,11 @@ func judgeReleased(h *history.History) Verdict {
 		left = append(left, plural(l.Conns, "connection"))
 	}
 	if l.Bodies > 0 {
-		left = append(left, plural(l.Bodies, "response")+" never closed")
+		text := plural(l.Bodies, "response") + " never closed"
+		if n := withheld(h); n > 0 {
+			text += fmt.Sprintf(" (%s kept from the pool by them)", plural(n, "connection"))
+		}
+		left = append(left, text)
 	}
 	if n := len(l.Goroutines); n > 0 {
 		left = append(left, plural(n, "goroutine"))

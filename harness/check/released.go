@@ -28,20 +28,21 @@ var resourcesReleased = Check{
 }
 
 // withheld counts the connections that a response kept from the pool, because it was neither read nor closed: nothing
-// else was ever sent on them. They are closed when the context of the call ends, if it ever does.
+// was sent on them any more. They are closed when the context of the call ends, if it ever does.
 func withheld(h *history.History) int {
-	uses, open := map[int]int{}, map[int]bool{}
+	last, open := map[int]time.Duration{}, map[int]bool{}
 	for _, c := range h.Calls {
 		for _, a := range c.Attempts {
-			uses[a.Conn]++
-			if t := c.TripOf(a); t != nil && t.Status != 0 && !t.Closed && !t.BodyEOF {
-				open[a.Conn] = true
+			if at, used := last[a.Conn]; used && at > a.At {
+				continue
 			}
+			t := c.TripOf(a)
+			last[a.Conn], open[a.Conn] = a.At, t != nil && t.Status != 0 && !t.Closed && !t.BodyEOF
 		}
 	}
 	n := 0
-	for conn := range open {
-		if uses[conn] == 1 {
+	for _, held := range open {
+		if held {
 			n++
 		}
 	}

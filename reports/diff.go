@@ -118,9 +118,10 @@ func Diff(old, new *Report) *Comparison { return Compare(old, new, DiffOptions{}
 //     jitter, waits are not compared. So constant waits are compared closely, drawn ones by their order of
 //     magnitude. A wait after a Retry-After is given a second of rounding besides.
 //   - Attempts, effects and outcome are compared exactly, unless a client with jitter ran against time: a storm,
-//     a late machine, a capacity, the expiry of a key, a cancellation, a late commit, several calls, its own limit on time, or a
+//     a capacity, the expiry of a key, a cancellation, a late commit, several calls, its own limit on time, or a
 //     deadline that its next wait could have passed. They are not compared either where the runs differ in what
 //     was sent of an attempt before they differ in anything else: that is a race.
+//   - Where the machine was late for its own timers, as below, behaviour is not compared at all, and a note says so.
 //   - How long the first attempt went on is compared by a tenth; on a real clock by a factor of three and a second.
 //   - Of several calls the sums are compared; they differ by more than 2 and a tenth.
 //   - eof, unexpected_eof and reset are one kind of error, and so is what shows no trait where the last attempt's
@@ -256,6 +257,9 @@ func (c *Comparison) client(p ClientPair) {
 			c.result(p, x, chance)
 		}
 		c.Trends = append(c.Trends, n.trends(p, w)...)
+		if n.skipped > 0 {
+			c.Notes = append(c.Notes, fmt.Sprintf("%s: the machine was late for its own timers, so behaviour is not compared in %s: run it on a machine with less to do, or in the virtual world", p, count(n.skipped, "scenario")))
+		}
 		if n.unclear > 0 {
 			c.Notes = append(c.Notes, fmt.Sprintf("%s: waits differ in %s, and nothing tells whether that is jitter: declare the client's, or run more scenarios", p, count(n.unclear, "scenario")))
 		}

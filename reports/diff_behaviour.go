@@ -26,7 +26,10 @@ func (n *noise) behaviour(d *compared) {
 	varies = varies || draws
 	d.against = (varies || unclear) && n.againstTime(d.pair)
 	d.draws = d.against && varies
-	d.against = d.against || d.late
+	if d.late {
+		n.skipped++
+		return // how far it got, and when, is the machine's doing as much as the client's
+	}
 	if d.against {
 		per := func(h *history.History) float64 { return float64(attempts(h)) / float64(len(h.Calls)) }
 		n.against = append(n.against, paired{per(a), per(b)})

@@ -17,6 +17,7 @@ type noise struct {
 	excess   [2]pool              // of waits that obeyed a Retry-After, over what it asked for
 	against  []paired             // attempts of scenarios against time
 	busy     bool                 // the machine of either run was too busy for its own timers
+	skipped  int                  // pairs whose behaviour was not compared, for that reason
 	unclear  int                  // pairs whose waits nothing tells the spread of
 	samples  [maxTrendWaits]*waitSamples
 	ends     [2]map[int]int // scenarios whose call fails after so many attempts

@@ -94,13 +94,6 @@ func compareVerdicts(x pair, level check.Level) verdictChange {
 	return v
 }
 
-func lateness(r *harness.Result) time.Duration {
-	if r.History == nil {
-		return 0
-	}
-	return r.History.Lateness
-}
-
 // checkIDs lists the checks that judged either result, in the order of the new one.
 func checkIDs(x pair) []string {
 	var ids []string

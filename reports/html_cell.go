@@ -165,6 +165,12 @@ func (r *Report) words(res *harness.Result, several bool) string {
 		if n := len(s.Lines) - maxEvidence; n > 1 {
 			s.Lines, s.More = s.Lines[:maxEvidence], n
 		}
+		if f.Waits != nil { // its bars are drawn, and wrap badly as text
+			s.Lines = slices.Clone(s.Lines)
+			for i, l := range s.Lines {
+				s.Lines[i] = strings.TrimRight(l, "# ")
+			}
+		}
 		list = append(list, s)
 	}
 	in := ""

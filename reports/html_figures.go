@@ -57,8 +57,12 @@ func drawWaits(w *check.Waits) *htmlWaits {
 		count(w.Calls, "call"), span(w.From), span(w.From+w.Step*time.Duration(lastFull(w.Counts)+1)), len(w.Counts), span(w.Step), most, ideal)
 	if w.Limit > 0 {
 		full := float64(a.to - a.from)
-		f.WindowX = fmt.Sprintf("%.2f%%", 100*float64(w.At-w.From)/full)
-		f.WindowWidth = fmt.Sprintf("%.2f%%", max(0.4, 100*float64(w.Window)/full))
+		from, wide := w.At-w.From, w.Window
+		if wide < w.Step { // too narrow to be seen: its bin is marked
+			from, wide = from/w.Step*w.Step, w.Step
+		}
+		f.WindowX = fmt.Sprintf("%.2f%%", 100*float64(from)/full)
+		f.WindowWidth = fmt.Sprintf("%.2f%%", 100*float64(wide)/full)
 		f.Window = fmt.Sprintf("%d within %s; fewer than %d allowed", w.Most, span(w.Window), w.Limit)
 		f.WindowSide = "start"
 		if w.At-w.From > (a.to-a.from)/2 {

@@ -2,8 +2,6 @@ package reports
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"golang.org/x/net/html"
@@ -19,7 +16,6 @@ import (
 
 	"github.com/retrychaos/retrychaos/harness"
 	"github.com/retrychaos/retrychaos/harness/check"
-	"github.com/retrychaos/retrychaos/harness/history"
 )
 
 // A readPage is a page as a browser reads it.
@@ -251,69 +247,6 @@ func TestHTMLCells(t *testing.T) {
 	}
 }
 
-// A timeline has a place for everything that happened in a call.
-func TestDrawTimeline(t *testing.T) {
-	h := &history.History{Grain: ms, Effects: []history.Effect{{N: 1, At: 2 * time.Second, Call: "c", Attempt: 1, Late: true}}}
-	c := &history.Call{ID: "c", Method: "POST", Path: "/", Started: time.Second, Ended: 11 * time.Second, Returned: true,
-		Deadline: 11 * time.Second, CancelAt: 6 * time.Second, Outcome: history.Outcome{Error: "late"},
-		Attempts: []*history.Attempt{
-			{N: 1, At: time.Second, Ended: 2 * time.Second, Conn: 1, Fault: "503", Category: "status", Status: 503, Delivered: true},
-			{N: 2, At: 3 * time.Second, Ended: 3 * time.Second, Conn: 1, Reused: true, Fault: "connection_reset", Category: "transport", Delivered: true},
-			{N: 3, At: 3 * time.Second, Ended: 4 * time.Second, Conn: 2, Hidden: true, Fault: "429 retry-after=60s", Category: "status", Status: 429,
-				Delivered: true, RetryAfter: []string{"60"}, NotBefore: 64 * time.Second},
-		}}
-	d := drawTimeline(h, c, "timing.deadline")
-	at := func(seconds float64) string { return percent(axisFrom + axisSpan*(seconds-1)/10) }
-	want := []htmlLane{
-		{From: at(1), To: at(2), Effects: []string{at(2)}},
-		{From: at(3), To: at(3), Reused: true, Gaps: []htmlSpan{{at(2), at(3)}}},
-		{From: at(3), To: at(4), Hidden: true, Gaps: []htmlSpan{{at(4), at(11)}}, Asked: []htmlSpan{{at(4), at(11)}}},
-	}
-	for i, l := range d.Lanes {
-		w := want[i]
-		if l.From != w.From || l.To != w.To || l.Hidden != w.Hidden || l.Reused != w.Reused || !slices.Equal(l.Effects, w.Effects) ||
-			!slices.Equal(l.Gaps, w.Gaps) || !slices.Equal(l.Asked, w.Asked) {
-			t.Errorf("lane %d is %+v, want %+v", i+1, l, w)
-		}
-		if l.Bar <= l.Y2 || l.Bar >= d.Bottom || i > 0 && l.Y <= d.Lanes[i-1].Bar {
-			t.Errorf("lane %d lies at %d to %d, of %d", i+1, l.Y, l.Bar, d.Bottom)
-		}
-	}
-	if got := d.Lanes[2].Wait; got != "then nothing for 7s of 1m0s asked" {
-		t.Errorf("the last wait is %q", got)
-	}
-	var marks []string
-	for _, m := range d.Marks {
-		marks = append(marks, m.Class+" "+m.X)
-	}
-	if want := []string{"cancel " + at(6), "deadline " + at(11), "end " + at(11)}; !slices.Equal(marks, want) {
-		t.Errorf("marks %q, want %q", marks, want)
-	}
-	if len(d.Rows) != len(h.Timeline(c)) {
-		t.Errorf("%d lines of text for %d", len(d.Rows), len(h.Timeline(c)))
-	}
-	for range 100 {
-		c.Attempts = append(c.Attempts, &history.Attempt{N: len(c.Attempts) + 1, At: 4 * time.Second, Ended: 4 * time.Second})
-	}
-	if d = drawTimeline(h, c, ""); len(d.Lanes) != timelineHead+1+timelineTail || d.Lanes[timelineHead].LeftOut != 103-timelineHead-timelineTail {
-		t.Errorf("%d lanes for 103 attempts", len(d.Lanes))
-	}
-}
-
-func TestAxisTicks(t *testing.T) {
-	for _, d := range []time.Duration{0, 1, 7, 999 * time.Nanosecond, 3 * ms, time.Second, 61 * time.Second, time.Hour, 24 * time.Hour, 400 * 24 * time.Hour} {
-		ticks := axis{5, 5 + d}.ticks()
-		if len(ticks) == 0 || len(ticks) > 7 || d > 10 && len(ticks) < 2 {
-			t.Errorf("%d ticks over %s", len(ticks), d)
-		}
-		for i, x := range ticks[1:] {
-			if x.X == ticks[i].X {
-				t.Errorf("two ticks at %s over %s", x.X, d)
-			}
-		}
-	}
-}
-
 // A page stays near its limit, keeps its matrix whole, and says what is not there.
 func TestHTMLLimit(t *testing.T) {
 	var results []harness.Result
@@ -350,166 +283,5 @@ func TestHTMLLimit(t *testing.T) {
 		if len(p.pictures) > 0 && len(p.words) < 300 {
 			t.Errorf("limit %d: pictures come before words", limit)
 		}
-	}
-}
-
-// A page may be hostile text from one end to the other, and holds nothing but what its template has.
-func TestHostileHTML(t *testing.T) {
-	r := several(hostile())
-	r.Results[len(r.Results)-1].Verdicts[0].Waits = &check.Waits{Schema: check.WaitsSchema, Wave: nasty, Claim: nasty, Calls: 2, Step: 1, Width: 2, Counts: []int{1, 1}}
-	p := readHTML(t, r, HTMLOptions{})
-	p.holdsNothingElse(t, p.words, p.pictures)
-}
-
-func TestHostileDiffHTML(t *testing.T) {
-	p := readDiffHTML(t, Diff(hostileOther(), hostile()), HTMLOptions{})
-	p.holdsNothingElse(t, p.pictures)
-}
-
-// hostileOther is a report from which the hostile one differs.
-func hostileOther() *Report {
-	r := hostile()
-	res := &r.Results[slices.IndexFunc(r.Results, func(h harness.Result) bool { return h.History != nil })]
-	res.Status, res.Verdicts, res.Findings = check.Pass, res.Verdicts[:1], nil
-	return r
-}
-
-// holdsNothingElse: one script, allowed by its hash, and in the markup and in the insides of cells no element and no
-// attribute that does anything.
-func (p *readPage) holdsNothingElse(t *testing.T, insides ...map[string]string) {
-	t.Helper()
-	if len(p.scripts) != 1 {
-		t.Fatalf("%d scripts would run", len(p.scripts))
-	}
-	var policy, style string
-	for n := range p.doc.Descendants() {
-		switch {
-		case attribute(n, "http-equiv") == "Content-Security-Policy":
-			policy = attribute(n, "content")
-		case n.DataAtom == atom.Style:
-			style += text(n)
-		}
-	}
-	for _, s := range []string{p.scripts[0], style} {
-		sum := sha256.Sum256([]byte(s))
-		if want := "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(policy, want) {
-			t.Errorf("the policy does not allow what the page has: %s in %s", want, policy)
-		}
-	}
-	if !strings.HasPrefix(policy, "default-src 'none';") || strings.Contains(policy, "unsafe") {
-		t.Errorf("policy %s", policy)
-	}
-	if strings.Contains(p.scripts[0], "evil") {
-		t.Error("hostile text is in the script")
-	}
-	safe := []string{"section", "h3", "span", "p", "dl", "dt", "dd", "ul", "ol", "li", "div", "code", "button", "figure", "figcaption", "svg", "line", "text", "circle", "rect", "path"}
-	for _, list := range insides {
-		if len(list) == 0 {
-			t.Error("no cell has anything to tell")
-		}
-		for key, nodes := range fragments(t, list) {
-			for _, top := range nodes {
-				for n := range allNodes(top) {
-					if n.Type == html.ElementNode && !slices.Contains(safe, n.Data) {
-						t.Errorf("cell %s holds <%s>", key, n.Data)
-					}
-					for _, a := range n.Attr {
-						if strings.HasPrefix(a.Key, "on") || a.Key == "href" || a.Key == "style" || a.Key == "src" {
-							t.Errorf("cell %s holds %s=%q", key, a.Key, a.Val)
-						}
-					}
-					if n.Type == html.CommentNode {
-						t.Errorf("cell %s holds a comment", key)
-					}
-				}
-			}
-		}
-	}
-	for n := range p.doc.Descendants() {
-		for _, a := range n.Attr {
-			if strings.HasPrefix(a.Key, "on") || a.Key == "src" || a.Key == "href" && !strings.HasPrefix(a.Val, "#") {
-				t.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
-			}
-		}
-	}
-}
-
-func allNodes(n *html.Node) func(func(*html.Node) bool) {
-	return func(yield func(*html.Node) bool) {
-		if !yield(n) {
-			return
-		}
-		for d := range n.Descendants() {
-			if !yield(d) {
-				return
-			}
-		}
-	}
-}
-
-// What is in a block of data is the same when it is read, and cannot end the block.
-func TestEmbedded(t *testing.T) {
-	for _, s := range []string{nasty, "</script>", "<!--<script>", "<SCRIPT", "<Script", "a<b", "\u2028", `\u003c`, "<sub></sub>"} {
-		e, err := embedded(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, bad := range []string{"</", "<!", "<s", "<S"} {
-			if strings.Contains(string(e), bad) {
-				t.Errorf("%q gives %s", s, e)
-			}
-		}
-		var back string
-		if err := json.Unmarshal([]byte(e), &back); err != nil || back != strings.ToValidUTF8(s, "\ufffd") && s != nasty {
-			t.Errorf("%q is read as %q, %v", s, back, err)
-		}
-	}
-}
-
-func TestDrawWaits(t *testing.T) {
-	w := check.Waits{Schema: check.WaitsSchema, Calls: 100, Step: 100 * ms, Width: time.Second, Counts: []int{0, 100, 0, 0, 0, 0, 0, 0, 0, 0},
-		Window: 10 * ms, At: 150 * ms, Most: 100, Limit: 20}
-	d := drawWaits(&w)
-	if d.Ideal != "10.0" || d.Most != 100 || !d.Breach || d.WindowX != "15.00%" || d.WindowWidth != "1.00%" || strings.Count(d.Bars, "M") != 1 || !strings.HasPrefix(d.Bars, "M1.1 ") {
-		t.Errorf("%+v", d)
-	}
-	for _, want := range []string{"100 calls came back between 0s and 200ms", "within 10ms", "fewer than 20 are allowed"} {
-		if !strings.Contains(d.Text, want) {
-			t.Errorf("the text lacks %q: %s", want, d.Text)
-		}
-	}
-	w.Most, w.Limit = 0, 0
-	if d := drawWaits(&w); d.Breach || d.WindowX != "" {
-		t.Errorf("%+v", d)
-	}
-	w.Schema = "retrychaos.waits/v9"
-	if drawWaits(&w) != nil {
-		t.Error("a form that is not known is drawn")
-	}
-}
-
-func TestDrawLoad(t *testing.T) {
-	h := &history.History{Capacity: &history.Capacity{Workers: 1, Service: 100 * ms, Queue: 5}, Triggers: []history.Trigger{{From: 100 * time.Second, To: 200 * time.Second, What: "stall"}}}
-	if drawLoad(h) != nil {
-		t.Error("a run without calls is drawn")
-	}
-	for i := range 400 {
-		c := &history.Call{ID: fmt.Sprint(i), Started: time.Duration(i) * time.Second, Ended: time.Duration(i) * time.Second}
-		c.Outcome.OK = i < 100
-		for range 1 + i/100 {
-			c.Attempts = append(c.Attempts, &history.Attempt{At: c.Started})
-		}
-		h.Calls = append(h.Calls, c)
-	}
-	d := drawLoad(h)
-	if d.Bins != 100 || d.Each == "" || len(d.Triggers) != 1 || d.Triggers[0].X != "25.0%" || d.Triggers[0].Width != "25.0%" || d.Capacity != "capacity 10 a second" {
-		t.Errorf("%+v", d)
-	}
-	if strings.Count(d.Attempts, "h1") != 100 || !strings.Contains(d.Text, "1000 attempts for 400 calls") {
-		t.Errorf("%s\n%s", d.Attempts, d.Text)
-	}
-	h.Capacity = nil
-	if drawLoad(h) != nil {
-		t.Error("a run without a capacity is drawn")
 	}
 }

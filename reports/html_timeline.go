@@ -210,7 +210,7 @@ func drawMarks(a axis, h *history.History, c *history.Call) []htmlMark {
 
 func drawLane(a axis, y int, c *history.Call, at *history.Attempt, g history.Gap, waited bool, effects []history.Effect) htmlLane {
 	l := htmlLane{Y: y + 13, Y2: y + 28, Y3: y + 28 + waitLine, Bar: y + 40, From: a.at(at.At), To: a.at(max(at.At, at.Ended)),
-		OK: at.Category == "" || at.Category == "none", Hidden: at.Hidden, Reused: at.Reused}
+		OK: (at.Category == "" || at.Category == "none") && at.Status > 0 && at.Status < 400, Hidden: at.Hidden, Reused: at.Reused}
 	head := []string{fmt.Sprintf("Attempt %d", at.N)}
 	switch {
 	case at.Conn == 0 && at.Connection:

@@ -2,13 +2,11 @@
 // the first cell is opened.
 let words = null;
 let pictures = null;
-let opener = null;
 const dialog = byId('cell');
 
 function openCell(c, s, entry) {
   words = words || load('data-words');
   pictures = pictures || load('data-pictures');
-  if (!dialog.open) opener = document.activeElement;
   state.cell = [c, s];
   if (entry) keep(true);
   fill(c, s);
@@ -82,7 +80,6 @@ dialog.addEventListener('close', () => {
     state.cell = null;
     keep();
   }
-  if (opener && opener.isConnected) opener.focus();
 });
 
 function show() {

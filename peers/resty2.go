@@ -29,8 +29,11 @@ func Resty2() harness.Client {
 				if call.Key != "" {
 					r.SetHeader("Idempotency-Key", call.Key)
 				}
-				if call.Body != nil {
+				switch {
+				case call.Stream:
 					r.SetBody(call.Reader())
+				case call.Body != nil:
+					r.SetBody(call.Body)
 				}
 				resp, err := r.Execute(call.Method, call.URL)
 				if err != nil {

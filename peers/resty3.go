@@ -32,8 +32,11 @@ func (c *resty3) Call(ctx context.Context, call harness.Call) harness.Outcome {
 	if call.Key != "" {
 		r.SetHeader("Idempotency-Key", call.Key)
 	}
-	if call.Body != nil {
+	switch {
+	case call.Stream:
 		r.SetBody(call.Reader())
+	case call.Body != nil:
+		r.SetBody(call.Body)
 	}
 	resp, err := r.Execute(call.Method, call.URL)
 	if err != nil {

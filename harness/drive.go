@@ -37,8 +37,10 @@ type drive struct {
 	seed     uint64
 	env      environment
 
-	attemptCap int  // attempts per call; 0: the server's default
-	free       bool // whoever makes the calls may give them header fields of their own
+	attemptCap int // attempts per call; 0: the server's default
+	// headerTimeout of the transports; 0: none
+	headerTimeout time.Duration
+	free          bool // whoever makes the calls may give them header fields of their own
 
 	// What follows is read by history, which may be asked while a stuck run still goes on.
 	mu       sync.Mutex
@@ -100,7 +102,7 @@ func (d *drive) run(net *world.Network) {
 	fleet := &fleet{client: d.client, dial: dial, rec: rec, baseURL: dial.baseURL(d.client.Declared.Outside()), seed: d.seed,
 		finding: func(kind, text string) { d.finding(kind, "%s", text) },
 		warm:    d.scenario.Connection == faults.Reused, protocol: d.scenario.Server.Protocol,
-		tokens: d.scenario.Server.Token != scenarios.TokenNone, lean: lean(d.scenario)}
+		tokens: d.scenario.Server.Token != scenarios.TokenNone, lean: lean(d.scenario), headerTimeout: d.headerTimeout}
 	if err := d.calls(jobs, fleet, start); err != nil {
 		d.finding(history.FindingHarness, "%v", err)
 	}
@@ -260,6 +262,8 @@ type fleet struct {
 	warm    bool
 	lean    bool
 	tokens  bool
+
+	headerTimeout time.Duration
 	// protocol of the scenario's server, which the base transport speaks as well
 	protocol string
 
@@ -301,6 +305,7 @@ func (f *fleet) base() *http.Transport {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
+		ResponseHeaderTimeout: f.headerTimeout,
 	}
 	if f.lean {
 		base.MaxIdleConnsPerHost = -1

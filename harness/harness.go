@@ -45,6 +45,9 @@ type Runner struct {
 	RealCap time.Duration
 	// AttemptCap bounds the attempts of one call; default server.DefaultAttemptCap.
 	AttemptCap int
+	// HeaderTimeout is the ResponseHeaderTimeout of the transports that clients are given, as an application sets it
+	// that does not wait for ever; 0: none.
+	HeaderTimeout time.Duration
 }
 
 // Run runs each scenario as a subtest of t, in the virtual world, and fails those with findings. It
@@ -140,7 +143,7 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 	unpaced := paced(s, r.World)
 	began := time.Now()
 	d := newDrive(client, s, r.Seed)
-	d.attemptCap = r.AttemptCap
+	d.attemptCap, d.headerTimeout = r.AttemptCap, r.HeaderTimeout
 	switch {
 	case r.World == world.Loopback:
 		d.loopback(r.RealCap)

@@ -25,7 +25,9 @@ type Setting struct {
 	Load      float64       // open-loop: calls a second as a part of the server's rate, Poisson
 	For       time.Duration // open-loop: how long calls start
 	Timeout   time.Duration // after which a client gives an attempt up
-	Attempts  int           // per call at most; 0: as the policy has it
+	// HeaderTimeout is the ResponseHeaderTimeout of the transport that the client is given; 0: none.
+	HeaderTimeout time.Duration
+	Attempts      int // per call at most; 0: as the policy has it
 }
 
 // Scenario is the setting as a scenario. Calls are GETs without a deadline.
@@ -72,7 +74,7 @@ func Do(t *testing.T, c harness.Client, s Setting, seed uint64) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	r := harness.Runner{Seed: seed, RealCap: realCap, AttemptCap: max(64, s.Attempts)}
+	r := harness.Runner{Seed: seed, RealCap: realCap, AttemptCap: max(64, s.Attempts), HeaderTimeout: s.HeaderTimeout}
 	res := r.One(t, c, scenario)
 	if len(res.Findings) > 0 {
 		f := res.Findings[0]
@@ -108,6 +110,7 @@ type Row struct {
 	Peak                           float64       // mean of the largest attempts a second
 	Good                           float64       // mean share of calls that succeeded
 	Wasted                         float64       // mean share of the work
+	Failed                         int           // runs that load.amplification does not let pass: the clients kept the server down, or amplified too much
 	Done                           time.Duration // mean time until the last call was over
 }
 
@@ -122,6 +125,9 @@ func Sum(runs []Run) Row {
 			row.AfterRecovered += r.Load.After
 		} else {
 			row.AfterCollapsed += r.Load.After
+		}
+		if r.Verdict.Status == check.Fail {
+			row.Failed++
 		}
 		n := float64(len(runs))
 		row.After += r.Load.After / n

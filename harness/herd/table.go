@@ -20,6 +20,46 @@ func WriteTable(w io.Writer, rows []Row) error {
 	return tw.Flush()
 }
 
+// WriteMarkdown writes rows as a page: what was measured, by which command, and what came of it.
+func WriteMarkdown(out io.Writer, title, command string, settings []Setting, rows []Row) error {
+	w := &writer{w: out}
+	w.line("# %s\n", title)
+	w.line("Measured by `%s`. Virtual time, real clients, each as it comes: with its own waits and budget, or none. "+
+		"The application gives an attempt up after %v, where the client has no timeout of its own that is shorter: by the ResponseHeaderTimeout of its transport.\n", command, settings[0].Timeout)
+	for _, s := range settings {
+		w.line("- **%s**: %s", s.Name, s)
+	}
+	w.line("\nA server *recovers* when nine of ten calls that start succeed again, and go on to. *Keeps it down*, or costs it more than it should: `load.amplification` " +
+		"fails. A server that does not recover under clients that hardly retry is not their fault.\n")
+	w.line("| client | setting | recovers | after | attempts a call | most attempts a second | calls that succeed | work for clients that had left | load.amplification |")
+	w.line("|---|---|---|---|---|---|---|---|---|")
+	for _, r := range rows {
+		verdict := "holds"
+		switch {
+		case r.Failed == r.Runs:
+			verdict = "**fails**"
+		case r.Failed > 0:
+			verdict = fmt.Sprintf("**fails** in %d of %d", r.Failed, r.Runs)
+		}
+		w.line("| %s | %s | %s | %s | %.2f | %.0f | %.0f %% | %.0f %% | %s |", r.Client, r.Setting, r.Verdict(), r.took(), r.After, r.Peak, 100*r.Good, 100*r.Wasted, verdict)
+	}
+	return w.err
+}
+
+// String tells what the server is, what happens to it, and the load.
+func (s Setting) String() string {
+	text := fmt.Sprintf("%d workers, %v an attempt, %d can wait", s.Capacity.Workers, s.Capacity.Service, s.Capacity.Queue)
+	if s.Clients > 0 {
+		text += fmt.Sprintf("; %d clients start together", s.Clients)
+	} else {
+		text += fmt.Sprintf("; calls come at %.0f %% of what it can do, for %v", 100*s.Load, s.For)
+	}
+	for _, i := range s.Incidents {
+		text += fmt.Sprintf("; %s from %v to %v", i.Do, i.At, i.End())
+	}
+	return text
+}
+
 // Verdict says in how many runs the server recovered.
 func (r Row) Verdict() string {
 	switch r.Recovered {

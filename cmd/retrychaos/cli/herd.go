@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kballard/go-shellquote"
 	"github.com/spf13/cobra"
 
 	"github.com/retrychaos/retrychaos/harness"
@@ -35,6 +36,7 @@ type herdFlags struct {
 	seed      uint64
 	csv       string
 	plots     string
+	markdown  string
 	quiet     bool
 
 	settings []herd.Setting
@@ -76,12 +78,13 @@ again when they are over; "never" is a metastable failure, in which retries keep
 	fl.IntSliceVar(&f.queues, "queue", []int{500}, "attempts that can wait, repeatable")
 	fl.StringVar(&f.full, "full", "503", "what meets an attempt when the queue is full: 503, 429, refuse or drop")
 	fl.StringArrayVar(&f.incidents, "incident", nil, "incident, repeatable: stall, slow, refuse, burst or restart, with at=, for=, factor=, count=")
-	fl.DurationVar(&f.timeout, "timeout", time.Second, "after which a policy gives an attempt up")
+	fl.DurationVar(&f.timeout, "timeout", time.Second, "after which an attempt is given up: by a policy, or by the transport of a --client")
 	fl.IntVar(&f.attempts, "attempts", 0, "attempts a call of policies that retry (default 4)")
 	fl.IntVar(&f.seeds, "seeds", 1, "runs of each, with one seed each")
 	fl.Uint64Var(&f.seed, "seed", 1, "first seed")
 	fl.StringVar(&f.csv, "csv", "", "file for the runs as CSV")
 	fl.StringVar(&f.plots, "plots", "", "folder for plots (SVG) of the first seed")
+	fl.StringVar(&f.markdown, "markdown", "", "file for the table as a page of Markdown")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	complete(cmd, "distribution", "fixed", "exponential", "lognormal")
 	complete(cmd, "full", "503", "429", "refuse", "drop")
@@ -181,7 +184,11 @@ func (f *herdFlags) run(cmd *cobra.Command) error {
 	var rows []herd.Row
 	var all, first []herd.Run
 	for _, s := range f.settings {
-		for _, c := range f.tested {
+		for i, c := range f.tested {
+			// The policies of the bundled client have a timeout of their own.
+			if s.HeaderTimeout = 0; i >= len(f.tested)-len(f.clients) {
+				s.HeaderTimeout = f.timeout
+			}
 			var runs []herd.Run
 			for i := range f.seeds {
 				if err := cmd.Context().Err(); err != nil {
@@ -206,6 +213,13 @@ func (f *herdFlags) run(cmd *cobra.Command) error {
 	}
 	if f.plots != "" {
 		if err := f.plot(first, rows); err != nil {
+			return err
+		}
+	}
+	if f.markdown != "" {
+		if err := writeFile(f.markdown, func(w *os.File) error {
+			return herd.WriteMarkdown(w, "What clients make of an overloaded server", filepath.Base(os.Args[0])+" "+shellquote.Join(os.Args[1:]...), f.settings, rows)
+		}); err != nil {
 			return err
 		}
 	}

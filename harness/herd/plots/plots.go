@@ -14,6 +14,9 @@ import (
 
 const width, height = 900, 420
 
+// labelCount is how many labels of the x axis fit beside each other.
+const labelCount = 10
+
 // Arrivals draws the attempts that arrive a second, one line a run. The runs are of one setting.
 func Arrivals(runs []herd.Run) ([]byte, error) {
 	return course(runs, "attempts a second: "+runs[0].Setting.Name, func(r herd.Run, i int) float64 {
@@ -55,7 +58,7 @@ func course(runs []herd.Run, title string, value func(r herd.Run, second int) fl
 
 // Waves draws the histogram of the waits before each retry, one series a wave, on one axis.
 func Waves(r herd.Run) ([]byte, error) {
-	const bins, waves = 40, 4
+	const bins, waves = 24, 4
 	var last time.Duration
 	var names []string
 	list := r.Waves[:min(waves, len(r.Waves))]
@@ -66,16 +69,23 @@ func Waves(r herd.Run) ([]byte, error) {
 	if last == 0 {
 		return nil, nil // nobody waited: there is nothing to draw
 	}
+	// Bins have a width that can be read.
+	width := last/bins + 1
+	for _, unit := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
+		if width > 5*unit {
+			width = (width + unit - 1) / unit * unit
+		}
+	}
 	values := make([][]float64, len(list))
 	for i, w := range list {
 		values[i] = make([]float64, bins)
 		for _, g := range w.Gaps {
-			values[i][min(bins-1, int(int64(g)*bins/int64(last)))]++
+			values[i][min(bins-1, int(g/width))]++
 		}
 	}
 	var labels []string
 	for i := range bins {
-		labels = append(labels, (last * time.Duration(i) / bins).Round(time.Millisecond).String())
+		labels = append(labels, (width * time.Duration(i)).Round(time.Millisecond).String())
 	}
 	return svg(charts.BarRender(values, options("waits before each retry: "+r.Client+", "+r.Setting.Name, labels, names)...))
 }
@@ -107,6 +117,11 @@ func options(title string, labels, names []string) []charts.OptionFunc {
 		charts.XAxisLabelsOptionFunc(labels),
 		charts.LegendOptionFunc(charts.LegendOption{SeriesNames: names, Offset: charts.OffsetStr{Left: "right", Top: "30"}}),
 		charts.PaddingOptionFunc(charts.NewBoxEqual(20)),
+		func(o *charts.ChartOption) {
+			o.Symbol = charts.Symbol{Shape: charts.SymbolNone} // hundreds of dots hide the line
+			o.BarMargin = charts.Ptr(0.0)
+			o.XAxis.LabelCount = labelCount
+		},
 	}
 }
 

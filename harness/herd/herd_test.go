@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/retrychaos/retrychaos/harness"
 	"github.com/retrychaos/retrychaos/harness/check"
 	"github.com/retrychaos/retrychaos/harness/history"
 	"github.com/retrychaos/retrychaos/scenarios"
@@ -55,6 +56,15 @@ func TestSettingNeedsALoad(t *testing.T) {
 	s.Clients = 10
 	s.Incidents = []scenarios.Incident{{Do: "stal"}}
 	if _, err := s.Scenario(); err == nil || !strings.Contains(err.Error(), "stall") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What cannot be run says why.
+func TestNotRun(t *testing.T) {
+	s := Crowd(50)
+	s.Clients = 20
+	if _, err := Do(t, harness.Client{Name: "curl", Declared: history.Declared{Process: true}}, s, 1); err == nil || !strings.Contains(err.Error(), "a process cannot enter the virtual world") {
 		t.Errorf("%v", err)
 	}
 }

@@ -76,6 +76,9 @@ func Do(t *testing.T, c harness.Client, s Setting, seed uint64) (Run, error) {
 	}
 	r := harness.Runner{Seed: seed, RealCap: realCap, AttemptCap: max(64, s.Attempts), HeaderTimeout: s.HeaderTimeout}
 	res := r.One(t, c, scenario)
+	if res.History == nil { // not run: too many for the memory that there is, or a process
+		return Run{}, fmt.Errorf("%s, %s: %s", s.Name, c.Name, res.Reason)
+	}
 	if len(res.Findings) > 0 {
 		f := res.Findings[0]
 		return Run{}, fmt.Errorf("%s, %s, seed %d: the harness: %s: %s", s.Name, c.Name, seed, f.Kind, f.Text)

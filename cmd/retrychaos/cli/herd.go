@@ -119,7 +119,30 @@ func (f *herdFlags) resolve(cmd *cobra.Command) error {
 	if (len(f.sizes) > 0) == (len(f.loads) > 0) {
 		errs = append(errs, errors.New("say --size for closed herds, or --load for open-loop load, and not both"))
 	}
-	errs = append(errs, f.resolveClients(), f.resolveSettings())
+	for _, n := range f.sizes {
+		if n < 1 {
+			errs = append(errs, fmt.Errorf("--size %d: a herd has one client at least", n))
+		}
+	}
+	for _, load := range f.loads {
+		if !(load > 0) {
+			errs = append(errs, fmt.Errorf("--load %v: it is a part of the server's rate above 0, such as 0.7", load))
+		}
+	}
+	for flag, path := range map[string]string{"csv": f.csv, "markdown": f.markdown} {
+		if path == "" {
+			continue
+		}
+		// Before anything runs: it would be told at the end, when all is lost.
+		if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+			errs = append(errs, fmt.Errorf("--%s %s: there is no folder %s", flag, path, filepath.Dir(path)))
+		}
+	}
+	bad := len(errs) > 0 // the settings would say the same in other words
+	if errs = append(errs, f.resolveClients()); bad {
+		return errors.Join(errs...)
+	}
+	errs = append(errs, f.resolveSettings())
 	return errors.Join(errs...)
 }
 

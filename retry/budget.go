@@ -56,7 +56,7 @@ type Budget struct {
 
 	// Throttle, if positive, makes the budget no bucket of tokens: a retry is
 	// refused by chance, the more likely the more requests there were in the
-	// last minute above Throttle times the calls that succeeded (see
+	// last half minute above Throttle times the calls that succeeded (see
 	// [AdaptiveBudget]). 1 or more; no other field may be set with it.
 	Throttle float64
 
@@ -107,8 +107,8 @@ func AWSBudget() Budget {
 // attempts and retries, refused ones included; accepts are calls that succeeded.
 //
 // Two things differ from the book. First attempts are never refused, so that a
-// client notices at once that its server is well again. And a minute is counted,
-// not two: successes of before an outage pay for retries for as long as they
+// client notices at once that its server is well again. And half a minute is
+// counted, not two minutes: successes of before an outage pay for retries for as long as they
 // are counted, and keep a server down that much longer.
 func AdaptiveBudget() Budget { return Budget{Throttle: 2} }
 
@@ -185,7 +185,7 @@ func (b Budget) String() string {
 		return "no budget"
 	}
 	if b.Throttle > 0 {
-		return fmt.Sprintf("budget by chance: the requests of a minute above %v times the successes are not repeated", b.Throttle)
+		return fmt.Sprintf("budget by chance: the requests of half a minute above %v times the successes are not repeated", b.Throttle)
 	}
 	b = b.withDefaults()
 	var s strings.Builder
@@ -230,7 +230,7 @@ type BudgetError struct {
 
 func (e *BudgetError) Error() string {
 	if e.Chance > 0 {
-		return fmt.Sprintf("the retry budget refuses: too few calls of the last minute succeeded (%.0f %% of retries are refused)", 100*e.Chance)
+		return fmt.Sprintf("the retry budget refuses: too few calls of the last half minute succeeded (%.0f %% of retries are refused)", 100*e.Chance)
 	}
 	return fmt.Sprintf("the retry budget is used up: %v left, %v needed", e.Tokens, e.Needed)
 }
@@ -244,7 +244,7 @@ type Bucket struct {
 	mu     sync.Mutex
 	tokens int64     // thousandths
 	filled time.Time // when PerSecond was last added; zero before the first use
-	minute *minute   // with Throttle only
+	window *window   // with Throttle only
 }
 
 // NewBucket returns a full bucket, or a [PolicyError].
@@ -255,7 +255,7 @@ func NewBucket(b Budget) (*Bucket, error) {
 	b = b.withDefaults()
 	bucket := &Bucket{budget: b, tokens: milli(b.Capacity)}
 	if b.Throttle > 0 {
-		bucket.minute = new(minute)
+		bucket.window = new(window)
 	}
 	return bucket, nil
 }
@@ -266,7 +266,7 @@ func (b *Bucket) Budget() Budget { return b.budget }
 // Tokens returns what is in the bucket now. It is +Inf if it has no limit, or
 // Throttle decides.
 func (b *Bucket) Tokens() float64 {
-	if b.budget.Unlimited || b.minute != nil {
+	if b.budget.Unlimited || b.window != nil {
 		return math.Inf(1)
 	}
 	b.mu.Lock()
@@ -312,10 +312,10 @@ func (b *Bucket) give(n int64) {
 
 // begin is told of each call that begins.
 func (b *Bucket) begin() {
-	if b.minute != nil {
+	if b.window != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.minute.now(time.Now()).requests++
+		b.window.now(time.Now()).requests++
 		return
 	}
 	if b.budget.PerCall > 0 {
@@ -325,10 +325,10 @@ func (b *Bucket) begin() {
 
 // success is told of each call that succeeds; last is what its last retry took.
 func (b *Bucket) success(last int64) {
-	if b.minute != nil {
+	if b.window != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.minute.now(time.Now()).accepts++
+		b.window.now(time.Now()).accepts++
 		return
 	}
 	if last > 0 && b.budget.RefundLast {
@@ -355,7 +355,7 @@ func (b *Bucket) take(d Decision, random func(n int64) int64) (taken int64, refu
 	if b.budget.Unlimited {
 		return 0, nil
 	}
-	if b.minute != nil {
+	if b.window != nil {
 		return 0, b.refuse(random)
 	}
 	cost := milli(b.budget.Cost)

@@ -11,7 +11,7 @@ import (
 )
 
 // In an outage retries die out, and no first attempt is refused; once calls succeed again they are retried as before, and
-// the outage is forgotten after a minute.
+// the outage is forgotten after half a minute.
 func TestAdaptiveBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{outcomes: []any{200}}
@@ -30,12 +30,12 @@ func TestAdaptiveBudget(t *testing.T) {
 			}
 			return a.calls - n, refused
 		}
-		calls(1000, 50*time.Millisecond, 200)
+		calls(1000, 10*time.Millisecond, 200)
 		// Half of the requests may fail before anything is refused: 1000 accepts pay for 2000 requests.
 		if n, refused := calls(499, time.Millisecond, 503); n != 499 || refused != nil {
 			t.Errorf("%d retries of 499, %v: K = 2 allows as many failures as there were successes", n, refused)
 		}
-		// The accepts are forgotten within a minute, and then next to nothing is retried.
+		// The accepts are forgotten within half a minute, and then next to nothing is retried.
 		calls(600, 100*time.Millisecond, 503)
 		n, refused := calls(600, 100*time.Millisecond, 503)
 		if n > 6 {
@@ -44,10 +44,10 @@ func TestAdaptiveBudget(t *testing.T) {
 		if refused == nil || refused.Chance < 0.9 || refused.Chance > 1 || refused.Error() == "" {
 			t.Errorf("%+v", refused)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(30 * time.Second)
 		calls(100, time.Millisecond, 200)
 		if n, refused := calls(49, time.Millisecond, 503); n != 49 || refused != nil {
-			t.Errorf("%d retries of 49, %v: a minute later the outage counts no more", n, refused)
+			t.Errorf("%d retries of 49, %v: half a minute later the outage counts no more", n, refused)
 		}
 	})
 }
@@ -62,7 +62,7 @@ func TestAdaptiveBudgetIsValidated(t *testing.T) {
 	if err != nil || b.Budget() != retry.AdaptiveBudget() {
 		t.Errorf("%v, %+v", err, b.Budget())
 	}
-	if got, want := retry.AdaptiveBudget().String(), "budget by chance: the requests of a minute above 2 times the successes are not repeated"; got != want {
+	if got, want := retry.AdaptiveBudget().String(), "budget by chance: the requests of half a minute above 2 times the successes are not repeated"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

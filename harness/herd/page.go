@@ -111,7 +111,7 @@ func (x Tables) WriteMarkdown(out io.Writer) error {
 		"the server works on it all the same. Load is open-loop and Poisson, and goes on for 400 s. In one setting, at 70 %% load, the server stalls for 5 s; "+
 		"in the other, at 50 %%, it refuses for 10 s; both begin after a minute. Four attempts a call at most. Seeds: %d, and %[2]d where the reference recovers in some runs only; the reference is a "+
 		"simulation of the model, with %[2]d. In it k is the number of the retry, from 1: full jitter is over 2, 4 and 8 s; with 1, 2 and 4 s no refusal "+
-		"leads to a collapse, as a row below shows. For how long adaptive throttling remembers the reference does not say; here it is a minute.\n", x.Seeds, ReferenceRuns)
+		"leads to a collapse, as a row below shows. For how long adaptive throttling remembers the reference does not say; here it is half a minute.\n", x.Seeds, ReferenceRuns)
 	w.line("Where the reference recovers in some runs, chance decides which way a run goes, and the mean follows: the numbers are held against each other by Fisher's " +
 		"exact test at 1 %%, and the difference is that of the means of both kinds of runs, weighted as in the reference.\n")
 	w.line("| policy | outage | recovers | after | attempts a call | reference: recovers | attempts a call | difference |")

@@ -20,7 +20,7 @@ func TestReportFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := scenarios.Match(library, "rate-limits/429-retry-after-overflow-hostile", "duplicates/post-unkeyed-connection-reset-fresh",
-		"resources/retried-answers-are-drained", "cancellation/before-the-first-answer", "bodies/put-503-fresh", "tls/certificate-untrusted-get", "herd/resets-together")
+		"resources/retried-answers-are-drained", "cancellation/before-the-first-answer", "streams/put-503", "tls/certificate-untrusted-get", "herd/resets-together")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,6 +201,9 @@ func (d *drive) call(j *job) {
 	defer cancel()
 	j.arm(cancel)
 	g := j.group
+	// The record comes before the clocks: on a busy machine it can take a while, and a call must not be over
+	// before the instant at which the record says that it was cancelled.
+	d.rec.begin(j.id, g.Deadline, g.CancelAfter)
 	if g.Deadline > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, g.Deadline)
@@ -210,7 +213,6 @@ func (d *drive) call(j *job) {
 		timer := time.AfterFunc(g.CancelAfter, cancel)
 		defer timer.Stop()
 	}
-	d.rec.begin(j.id, g.Deadline, g.CancelAfter)
 	ctx = context.WithValue(ctx, callKey{}, j.dial)
 	if o, over := perform(ctx, j.caller, j.call); over {
 		d.rec.finish(j.id, o)

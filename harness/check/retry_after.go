@@ -47,7 +47,7 @@ func judgeRetryAfter(h *history.History) Verdict {
 		for _, g := range c.Gaps() {
 			switch {
 			case len(g.Prev.RetryAfter) == 0 || g.Overlap:
-			case !g.Prev.Asked():
+			case !g.Asked():
 				own++
 			default:
 				note, early := comesBack(h, g)

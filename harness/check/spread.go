@@ -69,7 +69,7 @@ func judgeSpread(h *history.History) Verdict {
 	level := alpha / float64(len(waves)*len(scanScales))
 	var worst *spreadWave
 	var at scanned
-	var powerless []string
+	var powerless, late []string
 	var evidence, notes []string
 	failed, able := 0, 0
 	seen := 1.0 // the largest part of a wave that can have hidden in lock-step
@@ -77,20 +77,18 @@ func judgeSpread(h *history.History) Verdict {
 		w := &waves[i]
 		w.scales, w.blind = scan(w.xs, w.width, h.Grain, level)
 		evidence = append(evidence, w.summary())
-		rejects := false
-		for _, s := range w.scales {
-			if !s.rejects() {
-				continue
-			}
-			rejects = true
-			if worst == nil || excess(s) > excess(at) {
-				worst, at = w, s
-			}
-		}
+		rejects := slices.ContainsFunc(w.scales, scanned.rejects)
 		part, ok := w.power()
 		switch {
+		case rejects && w.excused(h.Lateness, level):
+			late = append(late, fmt.Sprintf("calls of %s came back together, but this machine was late by %s", w.name(), dur(h.Lateness)))
 		case rejects:
 			failed++
+			for _, s := range w.scales {
+				if s.rejects() && (worst == nil || excess(s) > excess(at)) {
+					worst, at = w, s
+				}
+			}
 		case ok:
 			able++
 			seen = min(seen, part)
@@ -114,6 +112,9 @@ func judgeSpread(h *history.History) Verdict {
 		for _, s := range worst.xs[at.at : at.at+min(at.most, herd)] {
 			v.Calls = append(v.Calls, s.call)
 		}
+	case len(late) > 0:
+		v = unknown("%s", late[0])
+		notes = append(notes, late[1:]...)
 	case able > 0:
 		v = pass("%s of up to %d calls spread as they should; lock-step of %.0f %% or more of a wave is ruled out",
 			plural(able, "wave"), largest(waves), 100*seen)
@@ -180,6 +181,16 @@ func (w *spreadWave) why() string {
 		return fmt.Sprintf("a jitter of %s cannot be told from noise of %s", dur(w.width), dur(w.grain))
 	}
 	return fmt.Sprintf("%d calls are too few", len(w.xs))
+}
+
+// excused reports whether a wave that the test rejects is no evidence because the machine was late: what it
+// held back, it let go together. Twice what the harness's own timers were late, as in slack.
+func (w *spreadWave) excused(lateness time.Duration, level float64) bool {
+	if lateness <= 0 {
+		return false
+	}
+	scales, _ := scan(w.xs, w.width, w.grain+2*lateness, level)
+	return !slices.ContainsFunc(scales, scanned.rejects)
 }
 
 // spreadWaves prepares the waves that are large enough, and tells of those that prove nothing.

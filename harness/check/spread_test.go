@@ -294,7 +294,21 @@ func TestSpreadWithoutPower(t *testing.T) {
 		c.Attempts[0].Status = 401
 	}
 	gaps := herdBy(rng, full, 20, 1, ms)
+	// Somewhat crowded: on a machine that held things back for 300 ms that shows nothing, lock-step still does.
+	crowd := func(width, lateness time.Duration) *history.History {
+		h := declares(herdOf(100, 1, func(i, _ int) time.Duration {
+			if i < 45 {
+				return s/4 + time.Duration(i)*width/45
+			}
+			return time.Duration(i) * s / 100
+		}), full.d)
+		h.Lateness = lateness
+		return h
+	}
 	table(t, timingSpread, []row{
+		{"crowded", crowd(s/8, 0), Fail, "came back within"},
+		{"crowded by a busy machine", crowd(s/8, 150*ms), Unknown, "this machine was late by 150ms"},
+		{"lock-step on a busy machine", crowd(0, 10*ms), Fail, "came back within"},
 		{"nobody retried", run(call("c1", try(0, "400"))), Skipped, "fewer than 20"},
 		{"19 calls", herdBy(rng, full, 19, 1, ms), Skipped, "fewer than 20"},
 		{"20 calls have the power", gaps, Pass, "skipped"},

@@ -31,7 +31,11 @@ func TestRetryAfter(t *testing.T) {
 	for _, a := range zero.Calls[0].Attempts {
 		a.NotBefore = a.Ended // valid, and nothing is asked
 	}
+	// The client's own limit ended attempt 1 before its answer was there.
+	unseen := pair(try(0, "429", asks("2", 2*s)), s)
+	unseen.Calls[0].Trips = []history.Trip{{Ended: s / 2, Error: "attempt timed out"}, {Started: s, Ended: s, Status: 200}}
 	table(t, timingRetryAfter, []row{
+		{"came too late to be seen", unseen, Pass, "own back-off 1 times"},
 		{"none", pair(try(0, "503"), s), Skipped, "no attempt was answered with a Retry-After"},
 		{"obeyed", pair(try(0, "429", asks("2", 2*s)), 2*s), Pass, "obeyed 1 times"},
 		{"early", pair(try(0, "429", asks("2", 2*s)), 1*s), Fail, "attempt 2 came 1s before Retry-After (2) allowed it"},

@@ -184,7 +184,13 @@ type Gap struct {
 	Free bool
 	// Overlap says that Next arrived while Prev was at work: a hedge, and not a wait.
 	Overlap bool
+	// Unseen says that the client's own side ended Prev with an error before any answer: what the server had
+	// sent by then, a Retry-After for one, was never read.
+	Unseen bool
 }
+
+// Asked reports whether the client was told by a valid Retry-After when to come back.
+func (g Gap) Asked() bool { return g.Prev.Asked() && !g.Unseen }
 
 // Gaps returns the waits of the call in their order.
 //
@@ -203,6 +209,7 @@ func (c *Call) Gaps() []Gap {
 		early := min(prev.Ended, next.At)
 		g.From = prev.Ended
 		if t := c.TripOf(prev); t != nil && t.Ended > 0 {
+			g.Unseen = t.Error != "" && t.Status == 0
 			switch {
 			case t.Error != "" || prev.Category == "status":
 				g.From = t.Ended
@@ -264,7 +271,7 @@ func (h *History) Waves() []Wave {
 			rank[c.Group] = len(rank)
 		}
 		for _, g := range c.Gaps() {
-			w := id{c.Group, g.K, g.Prev.Asked()}
+			w := id{c.Group, g.K, g.Asked()}
 			i, ok := at[w]
 			if !ok {
 				i = len(out)

@@ -189,6 +189,8 @@ func (h *History) wait(g Gap) string {
 	switch {
 	case !g.Prev.Asked():
 		s += ", Retry-After had no value to obey"
+	case g.Unseen:
+		s += ", Retry-After came after the client had given the attempt up"
 	case g.Next.At >= g.Prev.NotBefore-h.Grain:
 		s += ", Retry-After obeyed"
 	default:

@@ -187,16 +187,31 @@ const (
 
 // ExitCode decides how a run ends: ExitFindings if any client fails at the level or above, whatever else
 // happened, for that is certain; else ExitUndecided if a verdict at the level is unknown, if the harness has
-// a finding of its own, or if nothing was judged at all (no results, or all skipped);
+// a finding of its own, if the run was interrupted, or if nothing was judged at all (no results, or all skipped);
 // else ExitOK.
 func (r *Report) ExitCode(level check.Level) int {
 	switch r.CountsAt(level).worst() {
 	case check.Fail:
 		return ExitFindings
 	case check.Pass:
-		return ExitOK
+		if r.interrupted() == 0 {
+			return ExitOK
+		}
 	}
 	return ExitUndecided
+}
+
+// ReasonInterrupted is why a scenario was skipped that an interrupted run did not come to.
+const ReasonInterrupted = "the run was interrupted before it"
+
+// interrupted counts the results that an interrupted run did not come to.
+func (r *Report) interrupted() (n int) {
+	for _, res := range r.Results {
+		if res.Status == check.Skipped && res.Reason == ReasonInterrupted {
+			n++
+		}
+	}
+	return n
 }
 
 // StatusAt is the status of a result when only verdicts of the level and above count, by the same rule as

@@ -262,6 +262,10 @@ func (t *terminal) end(failed, undecided bool) {
 	case check.Unknown, check.Skipped:
 		color, word = yellow, "undecided"
 	}
+	interrupted := t.r.interrupted()
+	if interrupted > 0 && word == "pass" {
+		color, word = yellow, "undecided"
+	}
 	t.line(t.glyphFor(word) + " " + t.bold(t.paint(color, summary(t.r))))
 	further := t.r.furtherText()
 	if further != "" {
@@ -274,7 +278,9 @@ func (t *terminal) end(failed, undecided bool) {
 	if undecided {
 		next = append(next, "read why under Undecided, and run it again with the same seed to see whether it stays")
 	}
-	if t.r.Counts().Total == 0 || word == "undecided" && !undecided {
+	if interrupted > 0 {
+		next = append(next, fmt.Sprintf("the run was interrupted: %d of %d were not run; run it again", interrupted, t.r.Counts().Total))
+	} else if t.r.Counts().Total == 0 || word == "undecided" && !undecided {
 		next = append(next, "nothing was judged: choose other scenarios (retrychaos list scenarios) or another world")
 	}
 	if t.o.Dir != "" {

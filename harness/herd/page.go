@@ -25,8 +25,8 @@ type OutageRow struct {
 	Want Expected
 }
 
-// Reproduce measures all tables; step is told what is being measured.
-func Reproduce(t *testing.T, seeds, runs int, step func(format string, args ...any)) (Tables, error) {
+// Reproduce measures all tables; step is told what is to be measured, and an error of it ends the work.
+func Reproduce(t *testing.T, seeds, runs int, step func(format string, args ...any) error) (Tables, error) {
 	out := Tables{Seeds: seeds, Runs: runs, Queues: []int{50, 500}}
 	for _, want := range OutageReference() {
 		p := findOutagePolicy(want.Policy)
@@ -40,7 +40,9 @@ func Reproduce(t *testing.T, seeds, runs int, step func(format string, args ...a
 				n = max(n, ReferenceRuns) // fewer say nothing where chance decides
 			}
 			for seed := range n {
-				step("outage: %s, %s, seed %d of %d", p.Doc, s.Name, seed+1, n)
+				if err := step("outage: %s, %s, seed %d of %d", p.Doc, s.Name, seed+1, n); err != nil {
+					return out, err
+				}
 				r, err := Do(t, p.Client(s.Timeout, 0), s, uint64(seed+1))
 				if err != nil {
 					return out, err
@@ -54,7 +56,9 @@ func Reproduce(t *testing.T, seeds, runs int, step func(format string, args ...a
 	for _, queue := range out.Queues {
 		s := Crowd(queue)
 		for _, p := range CrowdPolicies() {
-			step("crowd: %s, queue %d", p.Doc, queue)
+			if err := step("crowd: %s, queue %d", p.Doc, queue); err != nil {
+				return out, err
+			}
 			r, err := Do(t, p.Client(s.Timeout, s.Attempts), s, 1)
 			if err != nil {
 				return out, err
@@ -67,7 +71,9 @@ func Reproduce(t *testing.T, seeds, runs int, step func(format string, args ...a
 			if p.Name != want.Policy {
 				continue
 			}
-			step("contention: %s, %d clients", p.Doc, want.Clients)
+			if err := step("contention: %s, %d clients", p.Doc, want.Clients); err != nil {
+				return out, err
+			}
 			c, err := Contend(t, p, want.Clients, runs)
 			if err != nil {
 				return out, err

@@ -141,7 +141,7 @@ func (r *results) add(ctx context.Context, t task, run func() *harness.Result) {
 	var res *harness.Result
 	if ctx.Err() != nil {
 		res = &harness.Result{Scenario: t.scenario.Name, Summary: t.scenario.Summary, Rule: t.scenario.Rule, Source: t.scenario.Source,
-			Client: t.client.Name, World: string(t.world), Seed: r.runner.Seed, Status: check.Skipped, Reason: "the run was interrupted before it"}
+			Client: t.client.Name, World: string(t.world), Seed: r.runner.Seed, Status: check.Skipped, Reason: reports.ReasonInterrupted}
 	} else {
 		res = run()
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,7 +54,10 @@ func newHerd(clients []NamedClient) *cobra.Command {
 Sweeps clients × policies × capacity, in virtual time, with real clients: closed herds (--size:
 so many clients start together) or open-loop load (--load: calls a second, as a part of the
 server's rate). Incidents are what overloads the server. RECOVERS tells whether it gets well
-again when they are over; "never" is a metastable failure, in which retries keep it down.`,
+again when they are over; "never" is a metastable failure, in which retries keep it down.
+
+Exit status: 0 it was measured, whatever came of it, 2 wrong usage or input, 3 interrupted,
+or a fault of the harness itself.`,
 		Example: `  retrychaos herd --size 100,1000 --policy full,exponential
   retrychaos herd --load 0.7 --incident 'stall at=60s for=5s' --seeds 3 --csv runs.csv --plots plots
   retrychaos herd --size 1000 --queue 50,500 --policy none --client net/http
@@ -67,24 +71,24 @@ again when they are over; "never" is a metastable failure, in which retries keep
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.policies, "policy", nil, "policy of the bundled client, repeatable (default all): "+policyNames())
-	fl.StringSliceVar(&f.clients, "client", nil, "further client with its own policy, repeatable; see `list clients`")
-	fl.IntSliceVar(&f.sizes, "size", nil, "closed herd: clients that start together, repeatable")
-	fl.Float64SliceVar(&f.loads, "load", nil, "open-loop load as a part of the server's rate, Poisson, repeatable")
-	fl.DurationVar(&f.duration, "for", 5*time.Minute, "open-loop: how long calls start")
-	fl.IntVar(&f.workers, "workers", 10, "attempts that the server works on at once")
-	fl.DurationVar(&f.service, "service", 100*time.Millisecond, "mean service time")
-	fl.StringVar(&f.draw, "distribution", "fixed", "of service times: fixed, exponential or lognormal")
-	fl.IntSliceVar(&f.queues, "queue", []int{500}, "attempts that can wait, repeatable")
-	fl.StringVar(&f.full, "full", "503", "what meets an attempt when the queue is full: 503, 429, refuse or drop")
-	fl.StringArrayVar(&f.incidents, "incident", nil, "incident, repeatable: stall, slow, refuse, burst or restart, with at=, for=, factor=, count=")
-	fl.DurationVar(&f.timeout, "timeout", time.Second, "after which an attempt is given up: by a policy, or by the transport of a --client")
-	fl.IntVar(&f.attempts, "attempts", 0, "attempts a call of policies that retry (default 4)")
-	fl.IntVar(&f.seeds, "seeds", 1, "runs of each, with one seed each")
-	fl.Uint64Var(&f.seed, "seed", 1, "first seed")
-	fl.StringVar(&f.csv, "csv", "", "file for the runs as CSV")
-	fl.StringVar(&f.plots, "plots", "", "folder for plots (SVG) of the first seed")
-	fl.StringVar(&f.markdown, "markdown", "", "file for the table as a page of Markdown")
+	fl.StringSliceVar(&f.policies, "policy", nil, "`NAME` of a policy of the bundled client, repeatable (default all): "+policyNames())
+	fl.StringSliceVar(&f.clients, "client", nil, "`NAME` of a further client with its own policy, repeatable; see retrychaos list clients")
+	fl.IntSliceVar(&f.sizes, "size", nil, "closed herd: `N` clients that start together, repeatable")
+	fl.Float64SliceVar(&f.loads, "load", nil, "open-loop load, Poisson: the `PART` of the server's rate, such as 0.7, repeatable")
+	fl.DurationVar(&f.duration, "for", 5*time.Minute, "with --load: the `TIME` for which calls start")
+	fl.IntVar(&f.workers, "workers", 10, "`N` attempts that the server works on at once")
+	fl.DurationVar(&f.service, "service", 100*time.Millisecond, "mean `TIME` that a worker is busy with one attempt")
+	fl.StringVar(&f.draw, "distribution", "fixed", "`WHICH` distribution service times have: fixed, exponential or lognormal")
+	fl.IntSliceVar(&f.queues, "queue", []int{500}, "`N` attempts that can wait, repeatable")
+	fl.StringVar(&f.full, "full", "503", "`WHAT` meets an attempt when the queue is full: 503, 429, refuse or drop")
+	fl.StringArrayVar(&f.incidents, "incident", nil, "`INCIDENT`, repeatable: stall, slow, refuse, burst or restart, with at=, for=, factor=, count=")
+	fl.DurationVar(&f.timeout, "timeout", time.Second, "`TIME` after which an attempt is given up: by a policy, or by the transport of a --client")
+	fl.IntVar(&f.attempts, "attempts", 4, "`N` attempts a call of policies that retry")
+	fl.IntVar(&f.seeds, "seeds", 1, "`N` runs of each, with one seed each")
+	fl.Uint64Var(&f.seed, "seed", 1, "first `SEED`")
+	fl.StringVar(&f.csv, "csv", "", "`FILE` for the runs as CSV")
+	fl.StringVar(&f.plots, "plots", "", "`FOLDER` for plots (SVG) of the first seed")
+	fl.StringVar(&f.markdown, "markdown", "", "`FILE` for the table as a page of Markdown")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	complete(cmd, "distribution", "fixed", "exponential", "lognormal")
 	complete(cmd, "full", "503", "429", "refuse", "drop")
@@ -113,8 +117,11 @@ func (f *herdFlags) resolve(cmd *cobra.Command) error {
 	if f.timeout <= 0 {
 		errs = append(errs, fmt.Errorf("--timeout %v: it must be positive", f.timeout))
 	}
-	if f.attempts < 0 {
-		errs = append(errs, fmt.Errorf("--attempts %d: it must not be negative", f.attempts))
+	if f.attempts < 1 {
+		errs = append(errs, fmt.Errorf("--attempts %d: it must be positive", f.attempts))
+	}
+	if len(f.loads) == 0 && cmd.Flags().Changed("for") {
+		errs = append(errs, errors.New("--for is for open-loop load: say --load, or leave it out"))
 	}
 	if (len(f.sizes) > 0) == (len(f.loads) > 0) {
 		errs = append(errs, errors.New("say --size for closed herds, or --load for open-loop load, and not both"))
@@ -125,7 +132,7 @@ func (f *herdFlags) resolve(cmd *cobra.Command) error {
 		}
 	}
 	for _, load := range f.loads {
-		if !(load > 0) {
+		if !(load > 0) || math.IsInf(load, 0) {
 			errs = append(errs, fmt.Errorf("--load %v: it is a part of the server's rate above 0, such as 0.7", load))
 		}
 	}
@@ -204,6 +211,7 @@ func (f *herdFlags) resolveSettings() error {
 func (f *herdFlags) run(cmd *cobra.Command) error {
 	t := bubbles()
 	progress := newSteps(cmd, f.quiet)
+	step := progress.unlessOver(cmd.Context())
 	var rows []herd.Row
 	var all, first []herd.Run
 	for _, s := range f.settings {
@@ -214,11 +222,11 @@ func (f *herdFlags) run(cmd *cobra.Command) error {
 			}
 			var runs []herd.Run
 			for i := range f.seeds {
-				if err := cmd.Context().Err(); err != nil {
+				seed := f.seed + uint64(i)
+				if err := step("%s, %s, seed %d", s.Name, c.Name, seed); err != nil {
+					progress.close()
 					return err
 				}
-				seed := f.seed + uint64(i)
-				progress.step("%s, %s, seed %d", s.Name, c.Name, seed)
 				r, err := herd.Do(t, c, s, seed)
 				if err != nil {
 					return err

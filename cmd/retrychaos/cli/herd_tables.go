@@ -20,7 +20,7 @@ func newHerdTables() *cobra.Command {
 		Short: "Reproduce the outage table and the published table of back-off and jitter",
 		Long: `Reproduce the outage table and the published table of back-off and jitter, with real clients
 in virtual time, side by side with their reference figures. Exit status 1 where a figure is
-outside of its margin. With --out the page herd.md and its plots are written to that folder.`,
+outside of its margin, 3 where it was interrupted. With --out the page herd.md and its plots are written to that folder.`,
 		Example: `  retrychaos herd tables --seeds 3 --runs 20
   retrychaos herd tables --out docs`,
 		Args: noArgs,
@@ -29,7 +29,7 @@ outside of its margin. With --out the page herd.md and its plots are written to 
 				return fmt.Errorf("--seeds %d --runs %d: both must be positive", seeds, runs)
 			}
 			progress := newSteps(cmd, quiet)
-			tables, err := herd.Reproduce(bubbles(), seeds, runs, progress.step)
+			tables, err := herd.Reproduce(bubbles(), seeds, runs, progress.unlessOver(cmd.Context()))
 			progress.close()
 			if err != nil {
 				return err

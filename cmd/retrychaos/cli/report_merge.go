@@ -42,7 +42,7 @@ Exit status: as of run.`,
 			if err := look.check(); err != nil {
 				return err
 			}
-			files, err := shardFiles(args)
+			files, err := shardFiles(args, out)
 			if err != nil {
 				return err
 			}
@@ -75,8 +75,10 @@ Exit status: as of run.`,
 	return cmd
 }
 
-// shardFiles finds the reports of folders of folders.
-func shardFiles(args []string) ([]string, error) {
+// shardFiles finds the reports of folders of folders. What an earlier merge has left in the folder out, among
+// them, is passed over: it is about to be replaced, and a job that runs again must not fail for it.
+func shardFiles(args []string, out string) ([]string, error) {
+	into, _ := os.Stat(out)
 	var files []string
 	var errs []error
 	for _, arg := range args {
@@ -96,6 +98,9 @@ func shardFiles(args []string) ([]string, error) {
 		}
 		found := 0
 		for _, e := range entries {
+			if folder, err := os.Stat(filepath.Join(arg, e.Name())); err == nil && into != nil && os.SameFile(folder, into) {
+				continue
+			}
 			file := filepath.Join(arg, e.Name(), reports.FileJSON)
 			if _, err := os.Stat(file); err == nil {
 				files = append(files, file)

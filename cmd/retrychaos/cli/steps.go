@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -25,6 +27,20 @@ func (s *steps) step(format string, args ...any) {
 		fmt.Fprintf(s.w, "\r%s\x1b[K", text)
 	default:
 		fmt.Fprintln(s.w, text)
+	}
+}
+
+// errInterrupted is what a command ends with that keeps nothing of what it had begun.
+var errInterrupted = failure{errors.New("interrupted: nothing is kept of it")}
+
+// unlessOver is step for work that is to end with ctx.
+func (s *steps) unlessOver(ctx context.Context) func(format string, args ...any) error {
+	return func(format string, args ...any) error {
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		s.step(format, args...)
+		return nil
 	}
 }
 

@@ -205,6 +205,38 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
+// TestClosedBehindTheAnswer: a client that has its whole answer may close the connection before the server does what it
+// meant to do behind it. That is no failure; without the whole answer it is one.
+func TestClosedBehindTheAnswer(t *testing.T) {
+	for name, after := range map[string]func(s *h2.Stream) error{
+		"FIN":   func(s *h2.Stream) error { return s.CloseConn(faults.EndFIN) },
+		"RST":   func(s *h2.Stream) error { return s.CloseConn(faults.EndRST) },
+		"reset": func(s *h2.Stream) error { return s.Reset(0) },
+	} {
+		for _, whole := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, whole answer: %v", name, whole), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					n := world.Memory()
+					errs := make(chan error, 1)
+					addr, stop := serve(t, n, &h2.Server{Handler: func(s *h2.Stream) {
+						err := s.WriteHead(200, http.Header{}, whole)
+						<-s.Request().Context().Done()
+						errs <- errors.Join(err, after(s))
+					}})
+					defer stop()
+					p := dial(t, n, addr)
+					p.get(1)
+					synctest.Wait()
+					p.conn.Close()
+					if err := <-errs; (err == nil) != whole {
+						t.Errorf("it comes to %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestMaxStreams: the limit is announced, and a stream beyond it is refused (§5.1.2). It is case
 // settings-max-streams of harness/testdata/http2-safe-retry.json.
 func TestMaxStreams(t *testing.T) {

@@ -39,6 +39,7 @@ type Stream struct {
 	ended      bool   // the client has sent END_STREAM
 	left       bool   // the client has reset the stream, or gone
 	reset      bool   // by us
+	answered   bool   // we have sent END_STREAM
 	sendWindow int64
 	recvWindow int64
 	credit     int64 // read and not yet given back to recvWindow
@@ -187,8 +188,17 @@ func (s *Stream) WriteHead(status int, h http.Header, end bool) error {
 			}
 			first = false
 		}
+		if end {
+			s.answer()
+		}
 		return nil
 	})
+}
+
+func (s *Stream) answer() {
+	s.conn.mu.Lock()
+	s.answered = true
+	s.conn.mu.Unlock()
 }
 
 // WriteData sends a part of the response's body as the client's windows allow; end says that it is the last.
@@ -209,6 +219,9 @@ func (s *Stream) WriteData(b []byte, end bool) error {
 			if s.closed() {
 				return errGone
 			}
+			if end && len(b) == 0 {
+				s.answer()
+			}
 			return k.fr.WriteData(s.id, end && len(b) == 0, part)
 		})
 		if err != nil {
@@ -225,10 +238,16 @@ func (s *Stream) closed() bool {
 	return s.left || s.reset || k.gone || k.closing
 }
 
-// Reset sends RST_STREAM.
+// Reset sends RST_STREAM, unless the client has had its whole answer and closed the connection first.
 func (s *Stream) Reset(code uint32) error {
 	k := s.conn
 	return k.write(func() error {
+		k.mu.Lock()
+		over := k.gone && s.answered
+		k.mu.Unlock()
+		if over {
+			return nil
+		}
 		if s.closed() {
 			return errGone
 		}
@@ -298,29 +317,35 @@ func (s *Stream) RoundTrip() error {
 }
 
 // CloseConn closes the connection with all of its streams: in order (FIN), or by a reset (RST). After a FIN
-// what the client still sends is thrown away until it closes its side, or for half a second.
+// what the client still sends is thrown away until it closes its side, or for half a second. A client that has
+// had its whole answer may have closed the connection first: then there is nothing left to close.
 func (s *Stream) CloseConn(end faults.End) error {
 	k := s.conn
 	k.wmu.Lock()
 	defer k.wmu.Unlock()
 	k.mu.Lock()
-	gone, away := k.gone, k.away
+	gone, away, answered := k.gone, k.away, s.answered
 	k.closing = true
 	k.mu.Unlock()
 	switch {
+	case gone && answered:
+		return nil
 	case gone && away && end == faults.EndFIN:
 		return nil // the client has closed it, as a GOAWAY asks it to
 	case gone:
 		return errGone
 	}
 	if end == faults.EndRST {
-		return faults.ResetConn(k.nc)
+		if err := faults.ResetConn(k.nc); err != nil && !answered {
+			return err
+		}
+		return nil
 	}
 	half, ok := k.nc.(interface{ CloseWrite() error })
 	if !ok {
 		return k.nc.Close()
 	}
-	if err := half.CloseWrite(); err != nil && !away { // the client may have closed it in between
+	if err := half.CloseWrite(); err != nil && !away && !answered { // the client may have closed it in between
 		return err
 	}
 	_ = k.nc.SetReadDeadline(time.Now().Add(linger)) // fails where the client has closed its side already

@@ -59,7 +59,7 @@ func (f *runFlags) loopback(ctx context.Context, r *results, tasks []task) {
 		r.add(ctx, t, func() *harness.Result { return r.one(nil, t) })
 	})
 	if late := r.doubtful(tasks); len(late) > 0 && ctx.Err() == nil {
-		r.progress.Say(fmt.Sprintf("%d scenarios once more, fewer at a time: this machine was late for its own timers, which is no client's fault", len(late)))
+		r.progress.Say(fmt.Sprintf("%s once more, fewer at a time: this machine was late for its own timers, which is no client's fault", plural(len(late), "scenario")))
 		f.sideBySide(late, again+len(late)/40, pace, func(t task) {
 			r.replace(r.one(nil, t))
 		})

@@ -136,7 +136,7 @@ func (f *runFlags) resolve(cmd *cobra.Command) error {
 		oneOf("level", f.level, "must", "should", "may"),
 		oneOf("world", f.world, "loopback", "virtual", worldAuto),
 		oneOf("color", f.color, "auto", "always", "never"))
-	if f.parallel < 0 {
+	if f.parallel < 0 || f.parallel == 0 && cmd.Flags().Changed("parallel") {
 		errs = append(errs, fmt.Errorf("--parallel %d: it must be positive", f.parallel))
 	}
 	if cmd.Flags().Changed("seed") && f.seed == 0 {

@@ -75,21 +75,25 @@ func number(path string) (int64, bool) {
 	return n, err == nil
 }
 
+// leastRest is what a fleet of any size may take before the first collection, where there is four times as much: garbage
+// that is not collected costs nothing.
+const leastRest = 1 << 30
+
 // pacedPercent is how much a large fleet's heap may grow between collections, once it is there: half of the usual, as
 // there are gigabytes of it.
 const pacedPercent = 50
 
 // paced lets the garbage collector of this process rest while a lean fleet is made in virtual time, until the heap has
-// grown by two thirds of what the run is expected to need: it would else go through all the stacks and buffers of the fleet again
-// and again. From the first collection on it works by growth, as usual: at a limit that what is alive comes near to,
-// it would do nothing else. The function that paced returns undoes it.
+// grown by two thirds of what the run is expected to need, and by leastRest at the least: it would else go through all
+// the stacks and buffers of the fleet again and again. From the first collection on it works by growth, as usual: at a
+// limit that what is alive comes near to, it would do nothing else. The function that paced returns undoes it.
 func paced(s scenarios.Scenario, w world.Kind) func() {
 	if w != world.Virtual || !lean(s) {
 		return func() {}
 	}
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
-	limit := debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + needs(s)*2/3)
+	limit := debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + max(needs(s)*2/3, min(leastRest, available()/4)))
 	percent := debug.SetGCPercent(-1)
 	var mu sync.Mutex
 	over := false

@@ -15,7 +15,7 @@ import (
 	"github.com/retrychaos/retrychaos/scenarios"
 )
 
-// scaleEnv is how many clients TestScale puts into one world. The figures of docs/herd.md are of 100,000:
+// scaleEnv is how many clients TestScale puts into one world. What it takes, for 100,000, is told by:
 //
 //	go test -c -o scale.test ./harness
 //	RETRYCHAOS_SCALE=100000 /usr/bin/time -v ./scale.test -test.run 'TestScale/retry'

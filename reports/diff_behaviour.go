@@ -64,9 +64,28 @@ func sameCourse(a, b *history.Call) bool {
 	})
 }
 
+// tied reports whether an attempt came in the very instant in which its call was to end: which of the two a client
+// sees first is chance.
+func tied(a, b *history.History) bool {
+	res := resolution(a, b)
+	for _, h := range []*history.History{a, b} {
+		for _, c := range h.Calls {
+			for _, end := range []time.Duration{c.Deadline, c.CancelAt} {
+				if end > 0 && slices.ContainsFunc(c.Attempts, func(x *history.Attempt) bool { return (x.At - end).Abs() <= res }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // raced reports whether the runs differ in what was sent of an attempt, or in what its error came from, before
 // they differ in anything that the client decides.
 func raced(a, b *history.History) bool {
+	if tied(a, b) {
+		return true
+	}
 	for _, c := range b.Calls {
 		o := a.Call(c.ID)
 		if o == nil {

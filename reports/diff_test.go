@@ -206,6 +206,16 @@ func TestDiffBehaviour(t *testing.T) {
 			c.Attempts[0].At = 0
 		}),
 			"time until attempt 1 was over 1ms → 10s"},
+		{"an attempt in the instant of the deadline", change(func(_ *history.History, c *history.Call) {
+			c.Deadline = c.Attempts[2].At
+		}), change(func(_ *history.History, c *history.Call) {
+			c.Deadline, c.Attempts = c.Attempts[2].At, c.Attempts[:2]
+		}), ""},
+		{"an attempt after the deadline", change(func(_ *history.History, c *history.Call) {
+			c.Deadline = c.Attempts[2].At - time.Second
+		}), change(func(_ *history.History, c *history.Call) {
+			c.Deadline, c.Attempts = c.Attempts[2].At-time.Second, c.Attempts[:2]
+		}), "attempts 3 → 2"},
 		{"a race", base(), change(func(_ *history.History, c *history.Call) {
 			c.Attempts[1].Unsent = true
 			c.Attempts = c.Attempts[:2]

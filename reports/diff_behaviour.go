@@ -64,32 +64,28 @@ func sameCourse(a, b *history.Call) bool {
 	})
 }
 
-// tied reports whether an attempt came in the very instant in which its call was to end: which of the two a client
-// sees first is chance.
-func tied(a, b *history.History) bool {
-	res := resolution(a, b)
-	for _, h := range []*history.History{a, b} {
-		for _, c := range h.Calls {
-			for _, end := range []time.Duration{c.Deadline, c.CancelAt} {
-				if end > 0 && slices.ContainsFunc(c.Attempts, func(x *history.Attempt) bool { return (x.At - end).Abs() <= res }) {
-					return true
-				}
-			}
-		}
+// tied reports whether an attempt that one of two runs has more came in the very instant in which its call was to
+// end: which of the two a client sees first is chance.
+func tied(a, b *history.Call, res time.Duration) bool {
+	more, n := a, len(b.Attempts)
+	if len(b.Attempts) > len(a.Attempts) {
+		more, n = b, len(a.Attempts)
 	}
-	return false
+	return slices.ContainsFunc(more.Attempts[n:], func(x *history.Attempt) bool {
+		return more.Deadline > 0 && (x.At-more.Deadline).Abs() <= res || more.CancelAt > 0 && (x.At-more.CancelAt).Abs() <= res
+	})
 }
 
 // raced reports whether the runs differ in what was sent of an attempt, or in what its error came from, before
 // they differ in anything that the client decides.
 func raced(a, b *history.History) bool {
-	if tied(a, b) {
-		return true
-	}
 	for _, c := range b.Calls {
 		o := a.Call(c.ID)
 		if o == nil {
 			continue
+		}
+		if tied(o, c, resolution(a, b)) {
+			return true
 		}
 		for i := range min(len(o.Attempts), len(c.Attempts)) {
 			p, q := o.Attempts[i], c.Attempts[i]

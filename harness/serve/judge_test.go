@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -328,5 +330,25 @@ scenarios:
 	fails := check.Check{ID: "load.amplification", Judge: func(*history.History) check.Verdict { return check.Verdict{Status: check.Fail, Reason: "x"} }}
 	if got := j.verdict(fails); got.Status != check.Unknown {
 		t.Errorf("%s: %s", got.Status, got.Reason)
+	}
+}
+
+// TestVerdictWaitsForTheJournal: a test can tell of an answer before the server has noted that it was sent.
+func TestVerdictWaitsForTheJournal(t *testing.T) {
+	a := newAPI(t, Config{})
+	info := a.run(file(t, "family: f\nscenarios:\n  - name: s\n    summary: s.\n    rule: effects.once\n    source: x\n    faults: [latency delay=300ms]\n", ""))
+	a.h.mu.Lock()
+	r := a.h.runs[info.ID]
+	a.h.mu.Unlock()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { attempt(t, info.Calls[0]) })
+	for len(r.stage.History().Calls[0].Attempts) == 0 {
+		runtime.Gosched()
+	}
+	a.report(info.ID, `{"call":"c1","ok":true,"status":200}`)
+	h, _ := r.complete()
+	if got := h.Calls[0].Attempts[0]; got.Status != 200 || !got.Delivered {
+		t.Errorf("judged before the answer was noted: %+v", got)
 	}
 }

@@ -152,7 +152,7 @@ func (r *run) check(o *outcome) *problem {
 // tells are lengths, and are counted from there. A call of which nothing was told has an outcome that claims
 // nothing, so that no check takes its silence for a fact; see judge.
 func (r *run) complete() (h *history.History, missing []string) {
-	h = r.stage.History()
+	h = r.settled()
 	if text := r.listener.bound(); text != "" {
 		h.Findings = append(h.Findings, history.Finding{Kind: history.FindingHarness, Text: "the run's port: " + text})
 	}
@@ -175,6 +175,37 @@ func (r *run) complete() (h *history.History, missing []string) {
 		}
 	}
 	return h, r.missing()
+}
+
+const (
+	// settleTime is how long the server may take to note what has just happened on the wire. A client can tell of an
+	// answer before its server has come to write down that it was sent.
+	settleTime = time.Second
+	settleStep = 2 * time.Millisecond
+)
+
+// settled is the history up to now, in which the attempts of all calls that were told of are over, if they are soon.
+func (r *run) settled() *history.History {
+	until := time.Now().Add(settleTime)
+	for {
+		h := r.stage.History()
+		if !r.open(h) || time.Now().After(until) {
+			return h
+		}
+		time.Sleep(settleStep)
+	}
+}
+
+// open reports whether an attempt of a call that was told of is not over.
+func (r *run) open(h *history.History) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range h.Calls {
+		if _, told := r.told[c.ID]; told && slices.ContainsFunc(c.Attempts, func(a *history.Attempt) bool { return a.Ended == a.At }) {
+			return true
+		}
+	}
+	return false
 }
 
 // fill writes the outcome into the record of its call.

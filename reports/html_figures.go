@@ -63,7 +63,7 @@ func drawWaits(w *check.Waits) *htmlWaits {
 		}
 		f.WindowX = fmt.Sprintf("%.2f%%", 100*float64(from)/full)
 		f.WindowWidth = fmt.Sprintf("%.2f%%", 100*float64(wide)/full)
-		f.Window = fmt.Sprintf("%d within %s; fewer than %d allowed", w.Most, span(w.Window), w.Limit)
+		f.Window = fmt.Sprintf("%d within %s", w.Most, span(w.Window)) // short, to fit on a phone: the text says how many may be
 		f.WindowSide = "start"
 		if w.At-w.From > (a.to-a.from)/2 {
 			f.WindowSide = "end"

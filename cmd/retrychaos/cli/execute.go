@@ -22,6 +22,9 @@ import (
 // clock.
 const maxCalls = 2000
 
+// large is how many calls make a scenario a herd, which is work for the machine.
+const large = 100
+
 // execute runs what is to be run. An interrupt ends it early; what was not run says so.
 func (f *runFlags) execute(ctx context.Context, all []task, level check.Level, progress *reports.Progress) []harness.Result {
 	runner := harness.Runner{Seed: f.seed, Level: level}
@@ -50,10 +53,17 @@ func (f *runFlags) loopback(ctx context.Context, r *results, tasks []task) {
 	measuring, stop := context.WithCancel(context.Background())
 	defer stop()
 	pace := watchPace(measuring)
-	// The largest first: what is left over at the end is then small, and the whole short.
+	// The small first: they wait more than they work, and go on beside the large, which there is room for only in
+	// twos and threes. Of those the largest first, so that the gaps between them are filled.
 	// Clients take turns, so that no process of a driver has all of its scenarios at once.
 	slices.SortStableFunc(tasks, func(a, b task) int {
-		return cmp.Or(b.calls()-a.calls(), strings.Compare(a.scenario.Name, b.scenario.Name))
+		x, y := a.calls(), b.calls()
+		if max(x, y) < large {
+			x, y = 0, 0
+		} else if min(x, y) >= large {
+			x, y = y, x
+		}
+		return cmp.Or(x-y, strings.Compare(a.scenario.Name, b.scenario.Name))
 	})
 	f.sideBySide(tasks, f.parallel, pace, func(t task) {
 		r.add(ctx, t, func() *harness.Result { return r.one(nil, t) })
@@ -72,6 +82,10 @@ func (f *runFlags) sideBySide(tasks []task, parallel int, pace *pace, run func(t
 	room := semaphore.NewWeighted(maxCalls)
 	var wg sync.WaitGroup
 	for _, t := range tasks {
+		if !t.scenario.RunsIn(scenarios.World(t.world)) {
+			run(t) // says that it is skipped, at once
+			continue
+		}
 		// No context: after an interrupt the rest is gone through quickly, and told as not run.
 		share := min(t.weight(), int64(parallel))
 		_ = slots.Acquire(context.Background(), share)

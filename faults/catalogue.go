@@ -138,6 +138,15 @@ var entries = sync.OnceValue(func() []Entry {
 	return list
 })
 
+var byName = sync.OnceValue(func() map[string]*Entry {
+	list := entries()
+	m := make(map[string]*Entry, len(list))
+	for i := range list {
+		m[list[i].Name] = &list[i]
+	}
+	return m
+})
+
 // Lookup returns the entry with that name. "ok" is no entry: it is the absence of a fault.
 func Lookup(name string) (Entry, bool) {
 	e := find(name)
@@ -148,15 +157,7 @@ func Lookup(name string) (Entry, bool) {
 }
 
 // find is Lookup without a copy, for what is asked at every attempt.
-func find(name string) *Entry {
-	list := entries()
-	for i := range list {
-		if list[i].Name == name {
-			return &list[i]
-		}
-	}
-	return nil
-}
+func find(name string) *Entry { return byName()[name] }
 
 // Names returns the names of the catalogue, in its order.
 func Names() []string {

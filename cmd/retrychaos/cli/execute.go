@@ -13,6 +13,7 @@ import (
 
 	"github.com/retrychaos/retrychaos/harness"
 	"github.com/retrychaos/retrychaos/harness/check"
+	"github.com/retrychaos/retrychaos/harness/history"
 	"github.com/retrychaos/retrychaos/harness/world"
 	"github.com/retrychaos/retrychaos/reports"
 	"github.com/retrychaos/retrychaos/scenarios"
@@ -146,8 +147,16 @@ func (r *results) one(bubbles *testing.T, t task) *harness.Result {
 // virtual runs tasks in virtual time, one after the other: a bubble is fastest alone.
 func (r *results) virtual(ctx context.Context, tasks []task) {
 	t := bubbles()
+	undo := sync.OnceFunc(oneProcessor())
+	defer undo()
 	for _, task := range tasks {
-		r.add(ctx, task, func() *harness.Result { return r.one(t, task) })
+		r.add(ctx, task, func() *harness.Result {
+			res := r.one(t, task)
+			if res.History != nil && slices.ContainsFunc(res.History.Findings, func(f history.Finding) bool { return f.Kind == history.FindingWorldCap }) {
+				undo() // it may have left something that runs on without end
+			}
+			return res
+		})
 	}
 }
 

@@ -8,23 +8,26 @@ import (
 	"github.com/retrychaos/retrychaos/retry"
 )
 
-// A GET that succeeds costs few allocations more than with a bare http.Client.
+// A GET that succeeds costs few allocations more than with a bare http.Client,
+// whether or not the transport asks for the hooks of the accounting.
 func TestAllocations(t *testing.T) {
-	bare := (&http.Client{Transport: stub{}}).Do
-	base := testing.AllocsPerRun(200, func() { get(t, bare) })
-	for _, tt := range []struct {
-		name string
-		opts []retry.Option
-		most float64
-	}{
-		{"without accounting", []retry.Option{retry.WithoutAccounting()}, 2},
-		{"with accounting", nil, 5},
-	} {
-		c := newClient(t, retry.Policy{}, stub{}, tt.opts...)
-		more := testing.AllocsPerRun(200, func() { get(t, c.Do) }) - base
-		t.Logf("%s: %v allocations more than %v", tt.name, more, base)
-		if more > tt.most {
-			t.Errorf("%s: %v allocations more than a bare client, want at most %v", tt.name, more, tt.most)
+	for _, transport := range []http.RoundTripper{stub{}, new(wire)} {
+		bare := (&http.Client{Transport: transport}).Do
+		base := testing.AllocsPerRun(200, func() { get(t, bare) })
+		for _, tt := range []struct {
+			name string
+			opts []retry.Option
+			most float64
+		}{
+			{"without accounting", []retry.Option{retry.WithoutAccounting()}, 2},
+			{"with accounting", nil, 5},
+		} {
+			c := newClient(t, retry.Policy{}, transport, tt.opts...)
+			more := testing.AllocsPerRun(200, func() { get(t, c.Do) }) - base
+			t.Logf("%T, %s: %v allocations more than %v", transport, tt.name, more, base)
+			if more > tt.most {
+				t.Errorf("%T, %s: %v allocations more than a bare client, want at most %v", transport, tt.name, more, tt.most)
+			}
 		}
 	}
 }

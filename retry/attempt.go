@@ -5,13 +5,14 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptrace"
+	"sync/atomic"
 	"time"
 )
 
-// A try is an attempt in flight. Everything that an attempt needs is in here,
-// so that the first attempt of a call costs one allocation, together with the
-// call. The next attempt gets a new one: what is left of this may still be in
-// use by goroutines of the transport.
+// A try is an attempt in flight. The first of a call is a part of it; the next
+// attempt gets a new one: what is left of this may still be in use by goroutines
+// of the transport. What few attempts need is behind pointers, because the size
+// is most of what a call costs that goes well.
 type try struct {
 	call   *call
 	ctx    attemptContext
@@ -21,19 +22,11 @@ type try struct {
 	authorization string // what is sent, where tokens are refreshed
 
 	// For HTTP only.
-	base   http.RoundTripper
-	client http.Client // the Client's, with the try as its transport
-	watch  watch
-	trace  *httptrace.ClientTrace // nil: the attempt is not watched on the wire
-	req    http.Request           // what the transport gets
-	body   lastBody
-}
-
-// A watchedCall has room for the hooks of its first attempt, which are as large
-// as all else that a call needs beside the request.
-type watchedCall struct {
-	call
-	trace httptrace.ClientTrace
+	base  http.RoundTripper
+	watch watch
+	trace atomic.Pointer[httptrace.ClientTrace] // see hooks
+	first *finished                             // the exchange that http.Client has to go on from
+	body  wholeBody
 }
 
 // try starts an attempt, over base if it is one of HTTP.
@@ -48,26 +41,31 @@ func (c *call) try(base http.RoundTripper) *try {
 	t.before = c.tally.taken()
 	t.ctx.Context = c.ctx
 	t.ctx.try = t
-	if d := c.policy.AttemptTimeout; d != NoTimeout {
-		t.ctx.timeout = d
-	}
-	if base != nil && c.accounting {
-		if t.trace = c.firstTrace; t.trace == nil {
-			t.trace = new(httptrace.ClientTrace)
-		}
-		c.firstTrace = nil
+	if t.watched() {
 		t.watch.try = t
 		t.watch.limit = int32(min(c.left(), math.MaxInt32))
-		t.watch.hook(t.trace)
-		switch {
-		case c.traceKey == nil:
-			t.ctx.Context = httptrace.WithClientTrace(c.ctx, t.trace)
-		case httptrace.ContextClientTrace(c.ctx) != nil:
-			// This adds the hooks of the caller to ours.
-			httptrace.WithClientTrace(c.ctx, t.trace)
+		if c.traceKey == nil {
+			t.ctx.Context = httptrace.WithClientTrace(c.ctx, t.hooks())
 		}
 	}
 	return t
+}
+
+// watched reports whether the attempt is watched on the wire.
+func (t *try) watched() bool { return t.base != nil && t.call.accounting }
+
+// hooks returns the hooks of a watched attempt, which are made when a transport
+// first asks for them.
+func (t *try) hooks() *httptrace.ClientTrace {
+	if t.trace.Load() == nil {
+		hooks := t.watch.hooks()
+		if t.call.traceKey != nil && httptrace.ContextClientTrace(t.call.ctx) != nil {
+			// This adds the hooks of the caller to ours.
+			httptrace.WithClientTrace(t.call.ctx, hooks)
+		}
+		t.trace.CompareAndSwap(nil, hooks)
+	}
+	return t.trace.Load()
 }
 
 // end ends the attempt, body and all.
@@ -79,38 +77,61 @@ func (t *try) release() {
 	t.call.release()
 }
 
-// A try is the RoundTripper right above the transport that is being retried.
-// It keeps net/http from sending requests again on its own where it cannot
-// know that this is safe, and marks the hops of a redirect.
+// do sends req through the client hc, or as a single exchange if hc is nil.
+func (t *try) do(req *http.Request, hc *http.Client) (*http.Response, error) {
+	if hc == nil {
+		return t.exchange(req, &t.ctx)
+	}
+	if plain(req, hc) {
+		resp, err := t.exchange(req, &t.ctx)
+		if err == nil && resp != nil && resp.Body != nil && resp.StatusCode/100 != 3 {
+			return resp, nil
+		}
+		t.first = &finished{resp: resp, err: err}
+	}
+	client := *hc
+	client.Transport = t
+	return client.Do(req)
+}
+
+// plain reports whether hc would do nothing with req but to hand it to its
+// transport. Such a request is spared the way through it, unless what comes of
+// it is a matter for hc: a redirect, an error, a response that is not whole.
+func plain(req *http.Request, hc *http.Client) bool {
+	return hc.Jar == nil && hc.Timeout == 0 &&
+		req.URL != nil && req.URL.User == nil && req.RequestURI == "" && req.Header != nil
+}
+
+// A try is the transport of the http.Client.
 func (t *try) RoundTrip(req *http.Request) (*http.Response, error) {
-	exact := leadsToHTTP(t.base)
-	r := &t.req
-	if t.watch.beginHop(exact) > 1 {
-		r = new(http.Request) // the transport may still be using the other
+	if f := t.first; f != nil {
+		t.first = nil
+		t.watch.endHop(f.err)
+		return f.resp, f.err
 	}
 	// http.Client puts a context with its own Timeout on top of ours.
 	ctx := req.Context()
 	if own, _ := ctx.Value(watchKey{}).(*try); own != t {
 		ctx = &t.ctx
 	}
-	*r = *req.WithContext(ctx)
+	resp, err := t.exchange(req, ctx)
+	t.watch.endHop(err)
+	return resp, err
+}
+
+// exchange gives req to the transport that is being retried, with ctx. It keeps
+// net/http from sending requests again on its own where it cannot know that this
+// is safe, and marks the hops of a redirect.
+func (t *try) exchange(req *http.Request, ctx context.Context) (*http.Response, error) {
+	exact := leadsToHTTP(t.base)
+	t.watch.beginHop(exact)
+	r := req.WithContext(ctx)
 	preventReplay(r, exact)
 	resp, err := t.base.RoundTrip(r)
-	t.watch.endHop(err)
 	if resp != nil {
 		resp.Request = r
 	}
 	return resp, err
-}
-
-// do sends req through the client hc, or as a single exchange if hc is nil.
-func (t *try) do(req *http.Request, hc *http.Client) (*http.Response, error) {
-	if hc == nil {
-		return t.RoundTrip(req)
-	}
-	t.client = *hc
-	t.client.Transport = t
-	return t.client.Do(req)
 }
 
 type watchKey struct{}

@@ -35,7 +35,7 @@ type bodySource struct {
 func (b *bodySource) take(req *http.Request, limit int64) error {
 	b.first, b.get = req.Body, req.GetBody
 	// An emptyBody comes from a Client above this Transport.
-	if _, empty := req.Body.(emptyBody); empty || req.Body == nil || req.Body == http.NoBody {
+	if req.Body == nil || req.Body == http.NoBody || req.Body == (emptyBody{}) {
 		b.none = true
 		return nil
 	}
@@ -125,16 +125,19 @@ func (t *try) handOver(resp *http.Response) {
 		t.release()
 		return
 	}
-	t.body = lastBody{resp.Body, t}
-	if w, ok := resp.Body.(io.Writer); ok {
+	t.body = wholeBody{lastBody{resp.Body, t}}
+	switch body := resp.Body.(type) {
+	case io.Writer:
 		// 101 Switching Protocols: the body is the connection.
 		resp.Body = struct {
 			*lastBody
 			io.Writer
-		}{&t.body, w}
-		return
+		}{&t.body.lastBody, body}
+	case io.WriterTo:
+		resp.Body = &t.body
+	default:
+		resp.Body = &t.body.lastBody
 	}
-	resp.Body = &t.body
 }
 
 type lastBody struct {
@@ -154,4 +157,15 @@ func (b *lastBody) Close() error {
 	err := b.ReadCloser.Close()
 	b.try.release()
 	return err
+}
+
+// A wholeBody is a lastBody that can be written at once, as one in memory can.
+type wholeBody struct{ lastBody }
+
+func (b *wholeBody) WriteTo(w io.Writer) (int64, error) {
+	n, err := b.ReadCloser.(io.WriterTo).WriteTo(w)
+	if err == nil { // else there may be more to read
+		b.try.release()
+	}
+	return n, err
 }

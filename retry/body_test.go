@@ -203,6 +203,49 @@ func TestLastBody(t *testing.T) {
 	})
 }
 
+// A body in memory can still be written at once, which ends the attempt like
+// reading it. Others are not said to be able to.
+func TestLastBodyWritesItself(t *testing.T) {
+	for _, inMemory := range []bool{true, false} {
+		var ctx context.Context
+		rt := roundTripper(func(req *http.Request) (*http.Response, error) {
+			ctx = req.Context()
+			var body io.Reader = strings.NewReader("body")
+			if !inMemory {
+				body = struct{ io.Reader }{body}
+			}
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(body)}, nil
+		})
+		resp, err := newClient(t, retry.Policy{}, rt).Do(request(t, t.Context(), "GET", "http://server/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, ok := resp.Body.(io.WriterTo)
+		if ok != inMemory {
+			t.Fatalf("in memory %v: %T", inMemory, resp.Body)
+		}
+		if !inMemory {
+			continue
+		}
+		full := errors.New("the disk is full")
+		if _, err := body.WriteTo(writer(func([]byte) (int, error) { return 0, full })); err != full || ctx.Err() != nil {
+			t.Errorf("%v, and the attempt: %v", err, ctx.Err())
+		}
+		var b strings.Builder
+		if n, err := body.WriteTo(&b); n != int64(b.Len()) || err != nil {
+			t.Errorf("%d of %q, %v", n, b.String(), err)
+		}
+		if ctx.Err() == nil {
+			t.Error("the attempt's context outlives the body")
+		}
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
 // A server that answers before it has read the upload leaves the transport
 // reading the first body while the next attempt begins.
 func TestEarlyResponseToALargeUpload(t *testing.T) {

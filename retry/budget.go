@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -239,12 +240,13 @@ func (e *BudgetError) Error() string {
 // its own from its policy; [WithBucket] makes several share one, as they should
 // when they talk to one server. It is safe for concurrent use.
 type Bucket struct {
-	budget Budget // defaults filled in
+	budget   Budget // defaults filled in
+	capacity int64  // of it, in thousandths
 
 	mu     sync.Mutex
-	tokens int64     // thousandths
-	filled time.Time // when PerSecond was last added; zero before the first use
-	window *window   // with Throttle only
+	tokens atomic.Int64 // thousandths; changed under mu
+	filled time.Time    // when PerSecond was last added; zero before the first use
+	window *window      // with Throttle only
 }
 
 // NewBucket returns a full bucket, or a [PolicyError].
@@ -253,7 +255,8 @@ func NewBucket(b Budget) (*Bucket, error) {
 		return nil, policyErrors{&PolicyError{Field: "Budget", Problem: problem}}
 	}
 	b = b.withDefaults()
-	bucket := &Bucket{budget: b, tokens: milli(b.Capacity)}
+	bucket := &Bucket{budget: b, capacity: milli(b.Capacity)}
+	bucket.tokens.Store(bucket.capacity)
 	if b.Throttle > 0 {
 		bucket.window = new(window)
 	}
@@ -272,7 +275,7 @@ func (b *Bucket) Tokens() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fill()
-	return float64(b.tokens) / 1000
+	return float64(b.tokens.Load()) / 1000
 }
 
 // fill adds what time gives. b.mu is held.
@@ -286,29 +289,31 @@ func (b *Bucket) fill() {
 		return
 	}
 	rate := float64(milli(b.budget.PerSecond))
-	missing := milli(b.budget.Capacity) - b.tokens
+	missing := b.capacity - b.tokens.Load()
 	got := now.Sub(b.filled).Seconds() * rate
 	if got >= float64(missing) {
-		b.tokens += missing
+		b.tokens.Add(missing)
 		b.filled = now
 		return
 	}
 	whole := int64(got)
-	b.tokens += whole
+	b.tokens.Add(whole)
 	// What is less than a thousandth is not lost: it counts from then on.
 	b.filled = b.filled.Add(time.Duration(float64(whole) / rate * float64(time.Second)))
 }
 
 // give adds n thousandths, up to the capacity.
 func (b *Bucket) give(n int64) {
-	if n == 0 || b.budget.Unlimited {
-		return
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fill()
-	b.tokens = min(b.tokens+n, milli(b.budget.Capacity))
+	b.tokens.Store(min(b.tokens.Load()+n, b.capacity))
 }
+
+// full reports whether there is nothing to give, without a lock, so that the
+// calls of a healthy client do not wait for each other. It is always true of a
+// bucket without a limit.
+func (b *Bucket) full() bool { return b.tokens.Load() == b.capacity }
 
 // begin is told of each call that begins.
 func (b *Bucket) begin() {
@@ -318,7 +323,7 @@ func (b *Bucket) begin() {
 		b.window.now(time.Now()).requests++
 		return
 	}
-	if b.budget.PerCall > 0 {
+	if b.budget.PerCall > 0 && !b.full() {
 		b.give(milli(b.budget.PerCall))
 	}
 }
@@ -331,11 +336,13 @@ func (b *Bucket) success(last int64) {
 		b.window.now(time.Now()).accepts++
 		return
 	}
-	if last > 0 && b.budget.RefundLast {
+	switch {
+	case b.full():
+	case last > 0 && b.budget.RefundLast:
 		b.give(last)
-		return
+	default:
+		b.give(milli(b.budget.PerSuccess))
 	}
-	b.give(milli(b.budget.PerSuccess))
 }
 
 // failure is told of each failure that could be repeated.
@@ -346,7 +353,7 @@ func (b *Bucket) failure() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fill()
-	b.tokens = max(b.tokens-milli(b.budget.FailureCost), 0)
+	b.tokens.Store(max(b.tokens.Load()-milli(b.budget.FailureCost), 0))
 }
 
 // take pays for a retry after the failure d, and returns what it took, or why
@@ -368,12 +375,13 @@ func (b *Bucket) take(d Decision, random func(n int64) int64) (taken int64, refu
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fill()
-	if b.budget.Reserve > 0 && b.tokens <= milli(b.budget.Reserve) {
-		return 0, &BudgetError{Tokens: float64(b.tokens) / 1000, Needed: b.budget.Reserve}
+	tokens := b.tokens.Load()
+	if b.budget.Reserve > 0 && tokens <= milli(b.budget.Reserve) {
+		return 0, &BudgetError{Tokens: float64(tokens) / 1000, Needed: b.budget.Reserve}
 	}
-	if b.tokens < cost {
-		return 0, &BudgetError{Tokens: float64(b.tokens) / 1000, Needed: float64(cost) / 1000}
+	if tokens < cost {
+		return 0, &BudgetError{Tokens: float64(tokens) / 1000, Needed: float64(cost) / 1000}
 	}
-	b.tokens -= cost
+	b.tokens.Add(-cost)
 	return cost, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"net/http/httptrace"
 	"time"
 )
 
@@ -32,7 +31,7 @@ type call struct {
 	cancel context.CancelFunc // of CallTimeout, or nil
 	req    *http.Request      // nil outside HTTP
 
-	safe  bool // may happen twice
+	safe  bool // the caller says that it may happen twice
 	keyed bool // carries a key that the server honours
 
 	tally    *tally
@@ -41,9 +40,7 @@ type call struct {
 	bodies   bodySource
 	failures *failures // nil while there is nothing to tell
 
-	authorization string // a new token's, or ""
-	firstTry      try
-	firstTrace    *httptrace.ClientTrace // for it, until it is taken
+	firstTry try
 }
 
 // failures is what a call has to remember only when something has gone wrong,
@@ -56,6 +53,7 @@ type failures struct {
 	reason   string
 	paid     int64     // what the last retry took from the budget
 	renewed  bool      // the token was renewed, which is done once
+	token    string    // then: the new Authorization, or "" without one
 	down     time.Time // when the network was first found to be down
 	waits    backoff   // for it
 	report   *Error    // set at the end, unless the call succeeded
@@ -77,19 +75,10 @@ func (c *call) report() *Error {
 	return c.failures.report
 }
 
-// begin starts a call, whose attempts are watched on the wire or not. It has to be released once the result, the body
+// begin starts a call. It has to be released once the result, the body
 // included, is no longer needed.
-func (e *engine) begin(ctx context.Context, watched bool) *call {
-	var c *call
-	if watched {
-		w := new(watchedCall)
-		c = &w.call
-		c.firstTrace = &w.trace
-	} else {
-		c = new(call)
-	}
-	c.engine = e
-	c.ctx = ctx
+func (e *engine) begin(ctx context.Context) *call {
+	c := &call{engine: e, ctx: ctx}
 	if d := e.policy.CallTimeout; d > 0 {
 		c.ctx, c.cancel = context.WithTimeoutCause(ctx, d, &TimeoutError{"call", d})
 	}
@@ -119,7 +108,10 @@ func (c *call) left() int {
 // there is to be another attempt, after a wait that sleep carries out.
 func (c *call) settle(t *try, status int, h http.Header, err error) bool {
 	if err == nil && status < 300 && c.hook == nil && c.failures == nil {
-		c.observe(t) // the happy path: no one asks for its record
+		// The happy path: no one asks for its record.
+		if t.trace.Load() != nil {
+			c.observe(t)
+		}
 		c.bucket.success(0)
 		return false
 	}
@@ -236,7 +228,7 @@ func (c *call) plan(a Attempt, h http.Header, now time.Time) (wait time.Duration
 	case c.ctx.Err() != nil:
 		f.reason = "the call's context has ended"
 		return 0, false, false
-	case !a.Decision.Repeatable(c.safe || c.keyed):
+	case !a.Decision.Repeatable(c.safe || c.keyed || c.req != nil && idempotentMethod(c.req.Method)):
 		f.reason = a.Decision.Reason
 		if a.Decision.Outcome == Unknown {
 			f.reason += ", and the call may not be repeated: it could happen twice"

@@ -84,9 +84,10 @@ func (e *engine) roundTrip(
 	base http.RoundTripper,
 	consume func(resp *http.Response, cancel func()) error,
 ) (*http.Response, error) {
-	c := e.begin(req.Context(), e.accounting)
+	c := e.begin(req.Context())
 	header := req.Header
-	key, honoured := keyFor(req, &e.policy)
+	opt := optionsFrom(req.Context())
+	key, honoured := keyFor(req, opt, &e.policy)
 	if key != "" {
 		header = header.Clone()
 		if header == nil {
@@ -94,7 +95,7 @@ func (e *engine) roundTrip(
 		}
 		header.Set(e.policy.KeyHeader, key)
 	}
-	c.safe = idempotentMethod(req.Method) || optionsFrom(req.Context()).idempotent
+	c.safe = opt.idempotent
 	c.keyed = honoured
 	c.req = req
 
@@ -102,7 +103,7 @@ func (e *engine) roundTrip(
 		closeBody(req)
 		return nil, c.refuse("the context had ended", nil, nil)
 	}
-	if err := checkKey(key, e.policy); err != nil {
+	if err := checkKey(key, &e.policy); err != nil {
 		closeBody(req)
 		return nil, c.refuse("the idempotency key cannot be sent", err, nil)
 	}
@@ -188,7 +189,9 @@ func (c *call) request(t *try, out outgoing, hc *http.Client) *http.Request {
 	set := ""
 	if c.tokens != nil {
 		set = c.req.Header.Get("Authorization")
-		if t.authorization = c.authorization; t.authorization == "" {
+		if c.failures != nil && c.failures.token != "" {
+			t.authorization = c.failures.token
+		} else {
 			t.authorization = c.tokens.authorization(set)
 		}
 	}

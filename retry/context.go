@@ -18,7 +18,6 @@ import (
 type attemptContext struct {
 	context.Context // the call's
 	try             *try
-	timeout         time.Duration // 0: none; from the try's start
 
 	real  atomic.Pointer[realContext]
 	mu    sync.Mutex // guards the making of real
@@ -28,20 +27,28 @@ type attemptContext struct {
 type realContext struct {
 	context.Context
 	cancel context.CancelFunc
+	cause  TimeoutError // of it, if it ends by timeout
 }
 
-func (c *attemptContext) deadline() time.Time { return c.try.start.Add(c.timeout) }
+// timeout returns how long the attempt may take, if there is a limit.
+func (c *attemptContext) timeout() (time.Duration, bool) {
+	d := c.try.call.policy.AttemptTimeout
+	return d, d != NoTimeout
+}
+
+// deadline returns the attempt's own deadline, if it has one.
+func (c *attemptContext) deadline() (time.Time, bool) {
+	d, ok := c.timeout()
+	return c.try.start.Add(d), ok
+}
 
 // Deadline returns the attempt's deadline, or the call's if that is earlier.
 func (c *attemptContext) Deadline() (time.Time, bool) {
 	parent, ok := c.Context.Deadline()
-	if c.timeout <= 0 {
-		return parent, ok
-	}
-	if own := c.deadline(); !ok || own.Before(parent) {
+	if own, limited := c.deadline(); limited && (!ok || own.Before(parent)) {
 		return own, true
 	}
-	return parent, true
+	return parent, ok
 }
 
 func (c *attemptContext) Done() <-chan struct{} { return c.make().Done() }
@@ -57,8 +64,9 @@ func (c *attemptContext) make() *realContext {
 		return r
 	}
 	r := new(realContext)
-	if c.timeout > 0 && !c.ended.Load() {
-		r.Context, r.cancel = context.WithDeadlineCause(c.Context, c.deadline(), &TimeoutError{"attempt", c.timeout})
+	if d, limited := c.timeout(); limited && !c.ended.Load() {
+		r.cause = TimeoutError{"attempt", d}
+		r.Context, r.cancel = context.WithDeadlineCause(c.Context, c.try.start.Add(d), &r.cause)
 	} else {
 		r.Context, r.cancel = context.WithCancel(c.Context)
 	}
@@ -73,7 +81,8 @@ func (c *attemptContext) Err() error {
 	if r := c.real.Load(); r != nil {
 		return r.Err()
 	}
-	if !c.ended.Load() && c.Context.Err() == nil && (c.timeout <= 0 || time.Now().Before(c.deadline())) {
+	deadline, limited := c.deadline()
+	if !c.ended.Load() && c.Context.Err() == nil && !(limited && !time.Now().Before(deadline)) {
 		return nil
 	}
 	return c.make().Err()
@@ -88,8 +97,8 @@ func (c *attemptContext) Value(key any) any {
 	case tallyKey:
 		return c.try.call.tally
 	}
-	if key == c.try.call.traceKey && c.try.trace != nil {
-		return c.try.trace
+	if t := c.try; key == t.call.traceKey && key != nil && t.watched() {
+		return t.hooks()
 	}
 	if r := c.real.Load(); r != nil {
 		return r.Value(key)
@@ -99,6 +108,9 @@ func (c *attemptContext) Value(key any) any {
 
 // end ends the context. It may be called more than once.
 func (c *attemptContext) end() {
+	if c.ended.Load() {
+		return
+	}
 	// A real context that is being made either sees ended, or is seen here.
 	c.ended.Store(true)
 	if r := c.real.Load(); r != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptrace"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,7 @@ func attemptOf(t *testing.T, ctx context.Context, timeout time.Duration) *try {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.begin(ctx, e.accounting).try(http.DefaultTransport)
+	return e.begin(ctx).try(http.DefaultTransport)
 }
 
 // An attempt's context ends in three ways, whether or not anyone asked for its
@@ -142,7 +143,7 @@ func TestAttemptContextValues(t *testing.T) {
 		if tr.ctx.Value(someKey{}) != 1 || tr.ctx.Value(watchKey{}) != tr || tr.ctx.Value(tallyKey{}) != tr.call.tally || tr.ctx.Value(2) != nil {
 			t.Error("values are lost")
 		}
-		if httptrace.ContextClientTrace(&tr.ctx) != tr.trace || tr.trace == nil {
+		if trace := httptrace.ContextClientTrace(&tr.ctx); trace == nil || trace != tr.trace.Load() {
 			t.Error("the hooks are not found")
 		}
 		tr.ctx.Done()
@@ -166,7 +167,7 @@ func TestCallersHooks(t *testing.T) {
 			GotConn:      func(httptrace.GotConnInfo) { got++ },
 			WroteRequest: func(httptrace.WroteRequestInfo) { got++ },
 		})
-		tr := e.begin(ctx, e.accounting).try(http.DefaultTransport)
+		tr := e.begin(ctx).try(http.DefaultTransport)
 		hooks := httptrace.ContextClientTrace(&tr.ctx)
 		hooks.GotConn(httptrace.GotConnInfo{Reused: true})
 		hooks.WroteHeaders()
@@ -178,12 +179,31 @@ func TestCallersHooks(t *testing.T) {
 	}
 }
 
+// The hooks are made once, whoever asks for them at the same time.
+func TestHooksAreMadeOnce(t *testing.T) {
+	for range 500 {
+		tr := attemptOf(t, t.Context(), NoTimeout)
+		var asking sync.WaitGroup
+		var got [4]*httptrace.ClientTrace
+		for i := range got {
+			asking.Go(func() { got[i] = httptrace.ContextClientTrace(&tr.ctx) })
+		}
+		asking.Wait()
+		for _, hooks := range got {
+			if hooks == nil || hooks != got[0] {
+				t.Fatalf("%p and %p", hooks, got[0])
+			}
+		}
+		tr.end()
+	}
+}
+
 func TestWithoutAccounting(t *testing.T) {
 	e, _, err := newEngine(Policy{}, []Option{WithoutAccounting()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := e.begin(t.Context(), e.accounting).try(http.DefaultTransport)
+	tr := e.begin(t.Context()).try(http.DefaultTransport)
 	if httptrace.ContextClientTrace(&tr.ctx) != nil {
 		t.Error("there are hooks")
 	}

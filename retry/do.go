@@ -32,7 +32,7 @@ func Do[T any](ctx context.Context, p Policy, op func(ctx context.Context) (T, e
 	if opt.makeKey {
 		ctx = WithKey(ctx, newKey())
 	}
-	c := e.begin(ctx, false)
+	c := e.begin(ctx)
 	defer c.release()
 	c.bodies.none = true
 	c.safe = opt.idempotent

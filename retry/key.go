@@ -64,10 +64,9 @@ func Idempotent(ctx context.Context) context.Context {
 }
 
 // keyFor returns the value of the key header that every attempt of the call
-// gets, or "" where the request stays as it is, and whether the call carries a
-// key that the server honours.
-func keyFor(req *http.Request, p *Policy) (value string, honoured bool) {
-	o := optionsFrom(req.Context())
+// with the options o gets, or "" where the request stays as it is, and whether
+// the call carries a key that the server honours.
+func keyFor(req *http.Request, o callOptions, p *Policy) (value string, honoured bool) {
 	honoured = o.honoured || p.HonouredKeys
 	if len(req.Header) > 0 && req.Header.Get(p.KeyHeader) != "" {
 		return "", honoured

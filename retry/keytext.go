@@ -22,12 +22,12 @@ func (e *KeyError) Error() string {
 }
 
 // checkKey judges the form that a key of the caller's has on the wire.
-func checkKey(value string, p Policy) error {
+func checkKey(value string, p *Policy) error {
 	bad := func(r rune) bool { return r < ' ' || r > '~' }
 	if p.BareKeys {
 		bad = func(r rune) bool { return r < ' ' || r == 0x7f }
 	}
-	if strings.IndexFunc(value, bad) < 0 {
+	if value == "" || strings.IndexFunc(value, bad) < 0 {
 		return nil
 	}
 	return &KeyError{Key: value, Bare: p.BareKeys}

@@ -371,16 +371,18 @@ func TestLog(t *testing.T) {
 }
 
 func TestRedirectRefusedIsFinal(t *testing.T) {
-	a := &answers{outcomes: []any{response(302, "Location", "/b")}}
-	// An error that would be repeated, did it come from the transport.
-	hc := &http.Client{Transport: a, CheckRedirect: func(*http.Request, []*http.Request) error { return errReset }}
-	c, err := retry.NewClient(retry.Policy{}, retry.WithHTTPClient(hc))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.Do(request(t, t.Context(), "GET", "http://server/a", nil))
-	if !errors.Is(err, errReset) || a.calls != 1 {
-		t.Errorf("%v after %d", err, a.calls)
+	for hops := range 3 {
+		a := &answers{outcomes: []any{response(302, "Location", "/b")}}
+		hc := &http.Client{CheckRedirect: func(_ *http.Request, via []*http.Request) error {
+			if len(via) > hops {
+				return errReset // would be repeated, did it come from the transport
+			}
+			return nil
+		}}
+		_, err := newClient(t, retry.Policy{}, a, retry.WithHTTPClient(hc)).Do(request(t, t.Context(), "GET", "http://server/a", nil))
+		if !errors.Is(err, errReset) || a.calls != hops+1 {
+			t.Errorf("%v after %d", err, a.calls)
+		}
 	}
 }
 

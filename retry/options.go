@@ -71,7 +71,7 @@ func WithClassifier(classify func(status int, header http.Header, err error, d D
 }
 
 // WithoutAccounting keeps the package from watching the wire by
-// net/http/httptrace, which saves four small allocations an attempt. Requests
+// net/http/httptrace, which saves five small allocations an attempt. Requests
 // that may have been processed are still not sent again by net/http, but what
 // it sends again for other reasons is not counted, Attempt.Wire is not Known,
 // and a failure that has no type to tell that nothing was sent (an EOF in the

@@ -194,6 +194,6 @@ func (c *call) renew(t *try) bool {
 		f.reason = fmt.Sprintf("401, and no new token: %v", err)
 		return false
 	}
-	c.authorization = value
+	f.token = value
 	return true
 }

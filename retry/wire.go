@@ -59,14 +59,16 @@ type watch struct {
 	resent   bool // net/http went on until no attempt was left
 }
 
-// hook fills in the hooks of w. WroteRequest is not among them: it would add
+// hooks returns the hooks of w. WroteRequest is not among them: it would add
 // the requests whose header broke off on its way, and a server cannot act on a
 // header that it does not have.
-func (w *watch) hook(t *httptrace.ClientTrace) {
-	t.GetConn = w.getConn
-	t.GotConn = w.gotConn
-	t.WroteHeaders = w.wroteHeaders
-	t.GotFirstResponseByte = w.gotFirstResponseByte
+func (w *watch) hooks() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GetConn:              w.getConn,
+		GotConn:              w.gotConn,
+		WroteHeaders:         w.wroteHeaders,
+		GotFirstResponseByte: w.gotFirstResponseByte,
+	}
 }
 
 func (w *watch) getConn(string) {
@@ -109,17 +111,16 @@ func (w *watch) gotFirstResponseByte() {
 	w.first = true
 }
 
-// beginHop returns the number of the hop that it begins.
-func (w *watch) beginHop(exact bool) int32 {
+func (w *watch) beginHop(exact bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hops++
 	w.inHop = 0
 	w.exact = exact
 	w.answered = false
-	return w.hops
 }
 
+// endHop notes what http.Client is given.
 func (w *watch) endHop(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

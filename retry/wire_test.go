@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -297,5 +298,40 @@ func TestRedirectsAreNotReplays(t *testing.T) {
 	}
 	if len(attempts) != 1 || attempts[0].Wire.Hops != 2 || attempts[0].Wire.Sent != 2 || attempts[0].Wire.Resent() != 0 {
 		t.Errorf("attempts %+v", attempts)
+	}
+}
+
+// What net/http resent in a call that went well is missing from what the calls
+// have that share their attempts with it.
+func TestResentInASuccess(t *testing.T) {
+	for resent, want := range map[int]int{0: 4, 2: 2, 3: 1} {
+		status := 200
+		rt := roundTripper(func(req *http.Request) (*http.Response, error) {
+			hooks := httptrace.ContextClientTrace(req.Context())
+			for range resent {
+				hooks.GetConn("server")
+				hooks.GotConn(httptrace.GotConnInfo{})
+				hooks.WroteHeaders()
+			}
+			hooks.GotConn(httptrace.GotConnInfo{})
+			hooks.WroteHeaders()
+			return response(status), nil
+		})
+		c := newClient(t, instant, rt)
+		ctx := retry.WithSharedAttempts(t.Context())
+		resp, err := c.Do(request(t, ctx, "GET", "http://server/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		status, resent = 503, 0
+		resp, err = c.Do(request(t, ctx, "GET", "http://server/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if e := retry.Explain(resp); len(e.Attempts) != want {
+			t.Errorf("%d attempts, want %d", len(e.Attempts), want)
+		}
 	}
 }

@@ -30,18 +30,23 @@ func Apply(x *Exchange, f Fault) error {
 	if f.IsOK() {
 		return Answer(x)
 	}
-	e, ok := Lookup(f.Name)
-	if !ok {
+	e := find(f.Name)
+	if e == nil {
 		return fmt.Errorf("faults: unknown fault %q", f.Name)
 	}
 	if e.Level == LevelConnection {
 		return fmt.Errorf("faults: %s strikes before there is a request: it takes a Dialer", f.Name)
 	}
-	f = f.filled()
+	d := &delivery{Exchange: x, fault: f}
+	d.fault.fill()
+	return d.apply(e)
+}
+
+func (d *delivery) apply(e *Entry) error {
+	x, f := d.Exchange, &d.fault
 	if !slices.Contains(e.Phases, f.Phase) {
 		return fmt.Errorf("faults: %s cannot strike at %s", f.Name, f.Phase)
 	}
-	d := delivery{Exchange: x, fault: f}
 	defer d.release()
 	if x.Stream != nil && !e.keepAck {
 		x.Stream.Acknowledge()
@@ -79,7 +84,7 @@ func Answer(x *Exchange) error {
 	return d.answer(x.Reply)
 }
 
-func (d *delivery) strike(e Entry) error {
+func (d *delivery) strike(e *Entry) error {
 	if e.run != nil {
 		return e.run(d)
 	}

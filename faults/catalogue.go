@@ -159,6 +159,9 @@ func Lookup(name string) (Entry, bool) {
 // find is Lookup without a copy, for what is asked at every attempt.
 func find(name string) *Entry { return byName()[name] }
 
+// at reports whether the entry, if it is one, strikes at that stage.
+func (e *Entry) at(l Level) bool { return e != nil && e.Level == l }
+
 // Names returns the names of the catalogue, in its order.
 func Names() []string {
 	list := entries()

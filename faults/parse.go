@@ -269,6 +269,11 @@ func (p *parser) until(stops string) string {
 
 // filled returns f with the defaults of its entry put in, as Parse leaves it.
 func (f Fault) filled() Fault {
+	f.fill()
+	return f
+}
+
+func (f *Fault) fill() {
 	if f.IsOK() {
 		f.Name = OK
 	}
@@ -283,7 +288,7 @@ func (f Fault) filled() Fault {
 	}
 	e := find(f.Name)
 	if e == nil {
-		return f
+		return
 	}
 	if f.Phase == "" {
 		f.Phase = e.Phases[0]
@@ -291,10 +296,9 @@ func (f Fault) filled() Fault {
 	params := e.allParams()
 	for i := range params {
 		if fill := params[i].fill; fill != nil {
-			fill(&f)
+			fill(f)
 		}
 	}
-	return f
 }
 
 // word is the first word of f's text.
@@ -345,9 +349,9 @@ func (f Fault) Validate() error {
 
 // Category returns what kind of failure f is to a client.
 func (f Fault) Category() Category {
-	e, ok := Lookup(f.Name)
+	e := find(f.Name)
 	switch {
-	case !ok:
+	case e == nil:
 		return None
 	case e.category != nil:
 		return e.category(f.filled())
@@ -366,18 +370,20 @@ func (f Fault) BeforeBody() bool {
 
 // Blocks reports whether f never ends for a client that has no timeout of its own.
 func (f Fault) Blocks() bool {
-	e, ok := Lookup(f.Name)
-	return ok && e.blocks != nil && e.blocks(f.filled())
+	e := find(f.Name)
+	return e != nil && e.blocks != nil && e.blocks(f.filled())
 }
 
 // Level returns the stage at which f strikes.
 func (f Fault) Level() Level {
-	e, _ := Lookup(f.Name)
-	return e.Level
+	if e := find(f.Name); e != nil {
+		return e.Level
+	}
+	return LevelRequest
 }
 
 // NeedsTLS reports whether f can strike only where the server speaks TLS.
 func (f Fault) NeedsTLS() bool {
-	e, _ := Lookup(f.Name)
-	return e.TLS
+	e := find(f.Name)
+	return e != nil && e.TLS
 }

@@ -56,21 +56,33 @@ const maxPlanned = 10_000
 // level or ok: whatever else is planned strikes when the request arrives. The answer depends on p alone,
 // never on what was asked before. It is for this one attempt: its Times is 0, as in Planned.
 func (s Schedule) For(p Point) Fault {
-	f := s.chosen(p)
-	if p.Dial && f.Level() != LevelConnection {
+	own := s.Choose(&p)
+	if own == nil {
 		return Fault{Name: OK}
+	}
+	f := *own
+	f.Times = 0
+	return f
+}
+
+// Choose is For without a copy, for what is asked at every attempt: the fault as it stands in the schedule, its Times
+// included, and nil for ok. It is not to be changed.
+func (s *Schedule) Choose(p *Point) *Fault {
+	f := s.chosen(p)
+	if f != nil && p.Dial && f.Level() != LevelConnection {
+		return nil
 	}
 	return f
 }
 
-func (s Schedule) chosen(p Point) Fault {
-	if f := s.sequence(p.Attempt); f.strikes(p) {
-		f.Times = 0
+func (s *Schedule) chosen(p *Point) *Fault {
+	if f := s.sequence(p.Attempt); f != nil && f.strikes(p) {
 		return f
 	}
-	for _, w := range s.Storms {
-		if p.At >= w.From && p.At < w.To && w.Meets(p.Route) && w.Fault.strikes(p) {
-			return w.Fault
+	for i := range s.Storms {
+		w := &s.Storms[i]
+		if p.At >= w.From && p.At < w.To && (w.Route == "" || w.Route == p.Route) && w.Fault.strikes(p) {
+			return &w.Fault
 		}
 	}
 	if d := s.Draw; d != nil && len(d.Faults) > 0 && d.Meets(p.Route) {
@@ -78,19 +90,19 @@ func (s Schedule) chosen(p Point) Fault {
 		// The upper 53 bits are a float64 in [0, 1): never less than a P of 0, always less than one of 1.
 		if float64(h>>11)/(1<<53) < d.P {
 			i, _ := bits.Mul64(mix(h), uint64(len(d.Faults)))
-			if f := d.Faults[i]; f.strikes(p) {
+			if f := &d.Faults[i]; f.strikes(p) {
 				return f
 			}
 		}
 	}
-	return Fault{Name: OK}
+	return nil
 }
 
-func (f Fault) strikes(p Point) bool {
+func (f *Fault) strikes(p *Point) bool {
 	switch {
-	case f.IsOK():
+	case f.Name == "" || f.Name == OK:
 		return false
-	case f.Level() == LevelConnection && !p.Dial:
+	case !p.Dial && find(f.Name).at(LevelConnection):
 		return false
 	case f.On == Fresh:
 		return !p.Reused
@@ -100,9 +112,10 @@ func (f Fault) strikes(p Point) bool {
 	return true
 }
 
-// sequence returns the entry of the sequence that takes attempt k.
-func (s Schedule) sequence(k int) Fault {
-	for _, f := range s.Sequence {
+// sequence returns the entry of the sequence that takes attempt k, nil past the end.
+func (s *Schedule) sequence(k int) *Fault {
+	for i := range s.Sequence {
+		f := &s.Sequence[i]
 		if f.Times == Forever {
 			return f
 		}
@@ -110,7 +123,7 @@ func (s Schedule) sequence(k int) Fault {
 			return f
 		}
 	}
-	return Fault{Name: OK}
+	return nil
 }
 
 // Planned returns the sequence with each entry as often as it is to strike; endless says that the last one

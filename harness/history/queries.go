@@ -197,8 +197,11 @@ func (g Gap) Asked() bool { return g.Prev.Asked() && !g.Unseen }
 // The failed attempt ends, for the client, when its trip ended (headers in, or failed), or later if the
 // body was what failed. Where no trip can be matched it is when the server was done with it.
 func (c *Call) Gaps() []Gap {
-	var out []Gap
 	made := c.Made()
+	if len(made) < 2 {
+		return nil
+	}
+	out := make([]Gap, 0, len(made)-1)
 	for i := 1; i < len(made); i++ {
 		next := made[i]
 		if next.Hidden {

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"time"
-
 	"github.com/retrychaos/retrychaos/faults"
 	"github.com/retrychaos/retrychaos/harness/history"
 )
@@ -38,8 +36,8 @@ func (s *Server) ClaimDial(d Dial) (claim *Claim, capped bool) {
 		return nil, false
 	}
 	now := s.now()
-	f := s.choose(c, now, faults.Point{Dial: true})
-	if f.IsOK() {
+	k := s.choose(c, now, false, true)
+	if k == nil {
 		return nil, false
 	}
 	if s.full(c) {
@@ -49,9 +47,9 @@ func (s *Server) ClaimDial(d Dial) (claim *Claim, capped bool) {
 		N: len(c.rec.Attempts) + 1, At: now, Ended: now, Method: d.Method, Key: d.Key, Hidden: d.Again,
 		Connection: true, Unsent: true, Closed: true,
 	}
-	s.claimFault(a, f)
+	k.claim(a)
 	c.rec.Attempts = append(c.rec.Attempts, a)
-	return &Claim{Fault: f, server: s, call: c, a: a}, false
+	return &Claim{Fault: k.fault, server: s, call: c, a: a}, false
 }
 
 // Tell returns what the fault tells the journal by.
@@ -80,20 +78,6 @@ func (c *Claim) set(change func(a *history.Attempt)) {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	change(c.a)
-}
-
-// choose asks the call's schedule for the fault of its next attempt. Callers hold mu.
-func (s *Server) choose(c *call, now time.Duration, p faults.Point) faults.Fault {
-	p.Seed, p.Scenario, p.Route, p.Call = s.cfg.Seed, s.cfg.Scenario, c.route, c.rec.ID
-	p.Attempt, p.At = len(c.rec.Attempts)+1, now
-	return once(c.schedule.For(p))
-}
-
-// claimFault writes f, which is not OK, into the journal as what a is to meet. Callers hold mu.
-func (s *Server) claimFault(a *history.Attempt, f faults.Fault) {
-	a.Fault, a.FaultName, a.Phase, a.Category = f.String(), f.Name, string(f.Phase), string(f.Category())
-	a.Unprocessed = f.Unprocessed()
-	s.accountOf(a.Fault).Claimed++
 }
 
 // full reports whether the call has had all the attempts that the cap allows, and ends it if so. Callers

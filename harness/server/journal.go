@@ -87,11 +87,11 @@ func (s *Server) journal(h *handling, c *call, r *http.Request, conn *connInfo, 
 	a.Conn, a.Reused, a.Peer, a.Method = conn.n, reused, r.RemoteAddr, r.Method
 	a.Key, a.HeaderDiff, a.Fault = key, diff, faults.OK
 	if !c.faultless {
-		if f := s.choose(c, now, faults.Point{Reused: reused}); !f.IsOK() {
-			h.fault = &f
-			s.claimFault(a, f)
-			if f.Quota > 0 {
-				if h.within, h.wait = s.quota(c.route, f, now); h.within {
+		if k := s.choose(c, now, reused, false); k != nil {
+			h.fault = &k.fault
+			k.claim(a)
+			if k.fault.Quota > 0 {
+				if h.within, h.wait = s.quota(c.route, k, now); h.within {
 					a.Category = string(faults.None)
 				}
 			}

@@ -2,8 +2,6 @@ package server
 
 import (
 	"time"
-
-	"github.com/retrychaos/retrychaos/faults"
 )
 
 // A window is the one that a quota is in: windows follow each other from the start of the run.
@@ -15,8 +13,8 @@ type window struct {
 // quota decides about an attempt on route that claims f at now: whether it is within the quota that the calls
 // of the route share and, if not, how long it is until the next window. Who comes first is served first.
 // Callers hold mu.
-func (s *Server) quota(route string, f faults.Fault, now time.Duration) (within bool, wait time.Duration) {
-	key := route + " " + f.String()
+func (s *Server) quota(route string, k *strike, now time.Duration) (within bool, wait time.Duration) {
+	f, key := &k.fault, route+" "+k.text
 	w := s.quotas[key]
 	if w == nil {
 		w = &window{}

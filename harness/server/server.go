@@ -76,7 +76,8 @@ type Server struct {
 	ledger   []history.Effect
 	keys     *keyStore
 	accounts map[string]*history.Account
-	strikes  map[string]strike // by the text that turnAway was given
+	planned  map[*faults.Fault]*strike // by the entry of the schedule
+	strikes  map[string]*strike        // by the text that turnAway was given
 	findings []history.Finding
 	unfound  map[string]bool
 	quotas   map[string]*window // by route and fault
@@ -132,7 +133,8 @@ func New(cfg Config) *Server {
 		calls:    map[string]*call{},
 		keys:     newKeyStore(cfg.Expiry, cfg.MaxKeys, cfg.MaxKeyBytes),
 		accounts: map[string]*history.Account{},
-		strikes:  map[string]strike{},
+		planned:  map[*faults.Fault]*strike{},
+		strikes:  map[string]*strike{},
 		unfound:  map[string]bool{},
 		quotas:   map[string]*window{},
 	}

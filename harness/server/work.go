@@ -70,29 +70,22 @@ func (s *station) answer(shed string, waiting int) string {
 // reset is what an attempt meets that is refused or lost.
 const reset = "connection_reset"
 
-// A strike is a fault with what a journal says of it, made once and not for each of a herd.
-type strike struct {
-	fault          *faults.Fault
-	text, category string
-}
-
 // turnAway claims a fault for the attempt that a server without capacity to spare turns away, as journal does for a
 // planned one. The text is one of this package's own.
 func (h *handling) turnAway(text string) {
-	s, a := h.server, h.attempt
+	s := h.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, ok := s.strikes[text]
-	if !ok {
+	k := s.strikes[text]
+	if k == nil {
 		f, err := faults.Parse(text)
 		if err != nil {
 			panic(err)
 		}
-		k = strike{&f, f.String(), string(f.Category())}
+		k = s.strikeOf(f)
+		k.account.Planned = -1
 		s.strikes[text] = k
-		s.accountOf(k.text).Planned = -1
 	}
-	h.fault = k.fault
-	a.Fault, a.FaultName, a.Phase, a.Category = k.text, k.fault.Name, string(k.fault.Phase), k.category
-	s.accountOf(k.text).Claimed++
+	h.fault = &k.fault
+	k.claim(h.attempt)
 }

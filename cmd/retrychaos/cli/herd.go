@@ -210,6 +210,7 @@ func (f *herdFlags) resolveSettings() error {
 
 func (f *herdFlags) run(cmd *cobra.Command) error {
 	t := bubbles()
+	defer oneProcessor()()
 	progress := newSteps(cmd, f.quiet)
 	step := progress.unlessOver(cmd.Context())
 	var rows []herd.Row

@@ -29,6 +29,7 @@ outside of its margin, 3 where it was interrupted. With --out the page herd.md a
 				return fmt.Errorf("--seeds %d --runs %d: both must be positive", seeds, runs)
 			}
 			progress := newSteps(cmd, quiet)
+			defer oneProcessor()()
 			tables, err := herd.Reproduce(bubbles(), seeds, runs, progress.unlessOver(cmd.Context()))
 			progress.close()
 			if err != nil {

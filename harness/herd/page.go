@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -25,6 +26,9 @@ type OutageRow struct {
 	Want Expected
 }
 
+// measuredRuns is how many seeds suffice where there is no reference to agree with.
+const measuredRuns = 3
+
 // Reproduce measures all tables; step is told what is to be measured, and an error of it ends the work.
 func Reproduce(t *testing.T, seeds, runs int, step func(format string, args ...any) error) (Tables, error) {
 	out := Tables{Seeds: seeds, Runs: runs, Queues: []int{50, 500}}
@@ -36,8 +40,11 @@ func Reproduce(t *testing.T, seeds, runs int, step func(format string, args ...a
 			}
 			var list []Run
 			n := seeds
-			if want.Mixed() {
+			switch {
+			case want.Mixed():
 				n = max(n, ReferenceRuns) // fewer say nothing where chance decides
+			case want.Measured:
+				n = min(n, measuredRuns)
 			}
 			for seed := range n {
 				if err := step("outage: %s, %s, seed %d of %d", p.Doc, s.Name, seed+1, n); err != nil {
@@ -109,15 +116,27 @@ func (r OutageRow) reference() string {
 	return fmt.Sprintf("%s | %.2f | %s", verdict, r.Want.Attempts, difference)
 }
 
+// seeds says with how many seeds the outages were measured.
+func (x Tables) seeds() string {
+	text := strconv.Itoa(x.Seeds)
+	if x.Seeds < ReferenceRuns {
+		text += fmt.Sprintf(", and %d where the reference recovers in some runs only", ReferenceRuns)
+	}
+	if x.Seeds > measuredRuns {
+		text += fmt.Sprintf(", and %d where there is no reference", measuredRuns)
+	}
+	return text
+}
+
 // WriteMarkdown writes the tables side by side with their references.
 func (x Tables) WriteMarkdown(out io.Writer) error {
 	w := &writer{w: out}
 	w.line("## An outage, and what the clients make of it\n")
 	w.line("The server does 100 attempts a second (10 workers, 100 ms each) and holds 500 that wait; a client gives an attempt up after 1 s, and "+
 		"the server works on it all the same. Load is open-loop and Poisson, and goes on for 400 s. In one setting, at 70 %% load, the server stalls for 5 s; "+
-		"in the other, at 50 %%, it refuses for 10 s; both begin after a minute. Four attempts a call at most. Seeds: %d, and %[2]d where the reference recovers in some runs only; the reference is a "+
-		"simulation of the model, with %[2]d. In it k is the number of the retry, from 1: full jitter is over 2, 4 and 8 s; with 1, 2 and 4 s no refusal "+
-		"leads to a collapse, as a row below shows. For how long adaptive throttling remembers the reference does not say; here it is half a minute.\n", x.Seeds, ReferenceRuns)
+		"in the other, at 50 %%, it refuses for 10 s; both begin after a minute. Four attempts a call at most. Seeds: %s; the reference is a "+
+		"simulation of the model, with %d. In it k is the number of the retry, from 1: full jitter is over 2, 4 and 8 s; with 1, 2 and 4 s no refusal "+
+		"leads to a collapse, as a row below shows. For how long adaptive throttling remembers the reference does not say; here it is half a minute.\n", x.seeds(), ReferenceRuns)
 	w.line("Where the reference recovers in some runs, chance decides which way a run goes, and the mean follows: the numbers are held against each other by Fisher's " +
 		"exact test at 1 %%, and the difference is that of the means of both kinds of runs, weighted as in the reference.\n")
 	w.line("| policy | outage | recovers | after | attempts a call | reference: recovers | attempts a call | difference |")

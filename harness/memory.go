@@ -83,20 +83,26 @@ const leastRest = 1 << 30
 // there are gigabytes of it.
 const pacedPercent = 80
 
-// paced gives this process one processor, and lets its garbage collector rest while a lean fleet is made in virtual time, until the heap has
-// grown by two thirds of what the run is expected to need, and by leastRest at the least: it would else go through all
-// the stacks and buffers of the fleet again and again. From the first collection on it works by growth, as usual: at a
-// limit that what is alive comes near to, it would do nothing else. The function that paced returns undoes it.
+// turn is held by the lean fleet that runs. What paced changes is the whole process's, and what it found has to be put
+// back; two such fleets at once would take each other's memory besides.
+var turn sync.Mutex
+
+// paced gives this process one processor, and lets its garbage collector rest while a lean fleet is made in virtual
+// time, until the heap has grown by two thirds of what the run is expected to need, and by leastRest at the least: it
+// would else go through all the stacks and buffers of the fleet again and again. From the first collection on it works
+// by growth, as usual: at a limit that what is alive comes near to, it would do nothing else. The function that paced
+// returns undoes it; until then another lean fleet waits.
 func paced(s scenarios.Scenario, w world.Kind) func() {
 	if w != world.Virtual || !lean(s) {
 		return func() {}
 	}
+	turn.Lock()
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
 	limit := debug.SetMemoryLimit(int64(now.Sys-now.HeapReleased) + max(needs(s)*2/3, min(leastRest, available()/4)))
 	percent := debug.SetGCPercent(-1)
-	// In virtual time one goroutine hands on to the next; a second processor is woken at each of these handovers, for
-	// nothing, and for a third of all the time.
+	// In virtual time one goroutine hands on to the next; a second processor is woken at each of these handovers, mostly
+	// for nothing. BenchmarkVirtualHerd has the cost.
 	processors := runtime.GOMAXPROCS(1)
 	var mu sync.Mutex
 	over := false
@@ -110,6 +116,7 @@ func paced(s scenarios.Scenario, w world.Kind) func() {
 	}, struct{}{})
 	return func() {
 		mu.Lock()
+		defer turn.Unlock()
 		defer mu.Unlock()
 		over = true
 		runtime.GOMAXPROCS(processors)

@@ -1,9 +1,13 @@
 package harness
 
 import (
+	"runtime"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/retrychaos/retrychaos/harness/world"
 	"github.com/retrychaos/retrychaos/scenarios"
 )
 
@@ -30,5 +34,31 @@ func TestTooLargeIsRefused(t *testing.T) {
 func TestAvailableMemory(t *testing.T) {
 	if n := available(); n != 0 && n < 1<<20 {
 		t.Errorf("%d bytes are left, and yet this runs", n)
+	}
+}
+
+// Large fleets at the same time leave the process as they found it.
+func TestPacedPutsBack(t *testing.T) {
+	fleet := scenarios.Scenario{Calls: []scenarios.Group{{Count: 100_000, Fleet: true}}}
+	settings := func() [3]int64 {
+		percent := debug.SetGCPercent(100)
+		debug.SetGCPercent(percent)
+		return [3]int64{int64(runtime.GOMAXPROCS(0)), int64(percent), debug.SetMemoryLimit(-1)}
+	}
+	before := settings()
+	var fleets sync.WaitGroup
+	for range 4 {
+		fleets.Go(func() {
+			undo := paced(fleet, world.Virtual)
+			if runtime.GOMAXPROCS(0) != 1 {
+				t.Error("a large fleet has more than one processor")
+			}
+			runtime.Gosched()
+			undo()
+		})
+	}
+	fleets.Wait()
+	if after := settings(); after != before {
+		t.Errorf("processors, percent, limit: %v, and before %v", after, before)
 	}
 }

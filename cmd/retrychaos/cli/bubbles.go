@@ -29,8 +29,8 @@ const idleHeap = 128 << 20
 
 // oneProcessor makes this process as fast as it can be for bubbles that run one after the other, until undo. In
 // virtual time hardly any two things happen at the same instant: one goroutine hands on to the next, and with a second
-// processor most of these handovers wake it up for nothing, at a third of all the time. The heap of a scenario is small,
-// and would be collected again and again.
+// processor most of these handovers wake it up for nothing. The heap of a scenario is small, and would be collected
+// again and again. Together that is a quarter of the library's time.
 func oneProcessor() (undo func()) {
 	n := runtime.GOMAXPROCS(1)
 	idle := make([]byte, idleHeap)

@@ -1,9 +1,9 @@
 package faults
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -37,42 +37,51 @@ func deliverHeaderTooLarge(d *delivery) error {
 	r := reply(d.Reply)
 	now := time.Now()
 	b := head(r, now)
-	b = b[:len(b)-2] // without the end of the head
-	b = append(b, padding(d.fault.Size, d.fault.Variant == "lines")...)
-	b = append(b, "\r\n"...)
-	if d.R.Method != "HEAD" {
-		b = append(b, r.Body...)
-	}
 	if err := d.hijack(); err != nil {
 		return err
 	}
 	d.answered(r.Status, r.Header["Retry-After"], now)
-	for len(b) > 0 {
-		n := min(len(b), portion)
-		if err := d.write(b[:n]); err != nil {
-			if closed(d.Closing) {
-				return err
-			}
-			d.delivered() // the client has had enough, which is what the fault is about
-			return nil
+	w := bufio.NewWriterSize(wireWriter{d}, portion) // which keeps the first error
+	_, _ = w.Write(b[:len(b)-2])                     // without the end of the head
+	pad(w, d.fault.Size, d.fault.Variant == "lines")
+	_, _ = w.WriteString("\r\n")
+	if d.R.Method != "HEAD" {
+		_, _ = w.Write(r.Body)
+	}
+	if err := w.Flush(); err != nil {
+		if closed(d.Closing) {
+			return err
 		}
-		b = b[n:]
+		d.delivered() // the client has had enough, which is what the fault is about
+		return nil
 	}
 	return d.finish(EndFIN)
 }
 
-// padding is field lines of size bytes together.
-func padding(size int, many bool) []byte {
-	line := func(n, length int) string {
+// wireWriter writes to the connection of a delivery.
+type wireWriter struct{ d *delivery }
+
+func (w wireWriter) Write(p []byte) (int, error) {
+	if err := w.d.write(p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// pad writes field lines of size bytes together: one, or many.
+func pad(w *bufio.Writer, size int, many bool) {
+	xs := bytes.Repeat([]byte("x"), padLine)
+	for n := 0; size > 0; n++ {
 		name := fmt.Sprintf("X-Padding-%d: ", n)
-		return name + strings.Repeat("x", max(0, length-len(name)-2)) + "\r\n"
+		length := size
+		if many {
+			length = min(padLine, size)
+		}
+		_, _ = w.WriteString(name)
+		for rest := length - len(name) - 2; rest > 0; rest -= len(xs) {
+			_, _ = w.Write(xs[:min(rest, len(xs))])
+		}
+		_, _ = w.WriteString("\r\n")
+		size -= max(length, len(name)+2)
 	}
-	if !many {
-		return []byte(line(0, size))
-	}
-	var b bytes.Buffer
-	for n := 0; b.Len() < size; n++ {
-		b.WriteString(line(n, min(padLine, size-b.Len())))
-	}
-	return b.Bytes()
 }

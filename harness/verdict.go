@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/retrychaos/retrychaos/harness/check"
 	"github.com/retrychaos/retrychaos/harness/history"
@@ -53,6 +54,17 @@ func (r *Result) judge(level check.Level) {
 // Conclude sets Status and Reason from the verdicts and findings at a level, for a result that was put together by
 // others.
 func (r *Result) Conclude(level check.Level) { r.judge(level) }
+
+// tooLate is a lateness that can turn a verdict: time-outs that no server caused, retries that come in a bunch because
+// nobody ran before.
+const tooLate = 100 * time.Millisecond
+
+// Doubtful reports whether a result deserves a second run: it is not good, and this process was late for its own timers
+// while it was measured, by more than a tenth of a second. That is no fault of the client. In virtual time no result is
+// doubtful.
+func (r *Result) Doubtful() bool {
+	return (r.Status == check.Fail || r.Status == check.Unknown) && r.History != nil && r.History.Lateness > tooLate
+}
 
 // Recorded returns the history, so that a Result can be handed to the matchers.
 func (r *Result) Recorded() *history.History { return r.History }

@@ -178,7 +178,7 @@ func (r *results) add(ctx context.Context, t task, run func() *harness.Result) {
 func (r *results) doubtful(tasks []task) []task {
 	spoilt := map[[2]string]bool{}
 	for i := range r.list {
-		if res := &r.list[i]; doubtful(res) {
+		if res := &r.list[i]; res.Doubtful() {
 			spoilt[[2]string{res.Client, res.Scenario}] = true
 		}
 	}

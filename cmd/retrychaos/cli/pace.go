@@ -4,9 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
-
-	"github.com/retrychaos/retrychaos/harness"
-	"github.com/retrychaos/retrychaos/harness/check"
 )
 
 const (
@@ -15,9 +12,6 @@ const (
 	onTime = 15 * time.Millisecond
 	// patience bounds the wait for that, on a machine that is busy with other things.
 	patience = 2 * time.Second
-	// tooLate is a lateness that can turn a verdict: time-outs that no server caused, retries that come in a
-	// bunch because nobody ran before.
-	tooLate = 100 * time.Millisecond
 	// again is how many scenarios are run side by side when they are run again, and one more for each twenty.
 	again = 16
 )
@@ -46,10 +40,4 @@ func (p *pace) step(calls int) {
 	for end := time.Now().Add(patience); time.Duration(p.late.Load()) > onTime && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
-}
-
-// doubtful reports whether a result deserves a second run: it is not good, and this process was late for its
-// own timers while it was measured. That is no fault of the client.
-func doubtful(r *harness.Result) bool {
-	return (r.Status == check.Fail || r.Status == check.Unknown) && r.History != nil && r.History.Lateness > tooLate
 }

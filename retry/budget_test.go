@@ -282,6 +282,73 @@ func TestBudgetIsSharedByConcurrentCalls(t *testing.T) {
 	}
 }
 
+// Successes, calls and retries at the same time: nothing is lost, and nothing
+// is given twice, also where the bucket becomes full and stays so.
+func TestBudgetIsExactUnderConcurrency(t *testing.T) {
+	for _, budget := range []retry.Budget{
+		{Capacity: 1000, Cost: 1, PerSuccess: 0.5, PerSecond: 0.001}, // which is nothing in the time that passes here
+		{Capacity: 1000, Cost: 1, PerCall: 0.25},
+		{Capacity: 1000, Cost: 0.5, FailureCost: 0.5, RefundLast: true, PerSuccess: 0.5},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := bucket(t, budget)
+			// A call succeeds, after one failure where that is asked for.
+			call := func(fails bool) {
+				_, err := retry.Do(retry.Idempotent(context.Background()), instant, func(context.Context) (int, error) {
+					if fails {
+						fails = false
+						return 0, &retry.StatusError{StatusCode: 503}
+					}
+					return 0, nil
+				}, retry.WithBucket(b))
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			many := func(calls int, fails bool) {
+				var wg sync.WaitGroup
+				for range 8 {
+					wg.Go(func() {
+						for range calls {
+							call(fails)
+						}
+					})
+				}
+				wg.Wait()
+			}
+			// Between empty and full all that is counted is kept: each call takes
+			// one for its failure and gives what the budget says.
+			for range 100 {
+				call(true)
+			}
+			before := b.Tokens()
+			if before >= budget.Capacity {
+				t.Fatalf("%v: nothing is missing after 100 failures", b.Budget())
+			}
+			gives := budget.PerSuccess + budget.PerCall
+			var wg sync.WaitGroup
+			wg.Go(func() { many(5, true) })
+			wg.Go(func() { many(5, false) })
+			wg.Wait()
+			if got, want := b.Tokens(), before+80*gives-40; got != want {
+				t.Errorf("%v: %v tokens, want %v", b.Budget(), got, want)
+			}
+			// What is given at the brim runs over, and never more than that.
+			many(1000, false)
+			if got := b.Tokens(); got != budget.Capacity {
+				t.Errorf("%v: %v tokens after thousands of successes", b.Budget(), got)
+			}
+			for range 3 {
+				many(5, true)
+				many(100, false)
+			}
+			if got := b.Tokens(); got != budget.Capacity {
+				t.Errorf("%v: %v tokens after going to and from the brim", b.Budget(), got)
+			}
+		})
+	}
+}
+
 func TestBudgetString(t *testing.T) {
 	for _, tt := range []struct {
 		b    retry.Budget

@@ -140,10 +140,22 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 		res.Status, res.Reason = check.Unknown, why
 		return res
 	}
-	unpaced := paced(s, r.World)
 	began := time.Now()
 	d := newDrive(client, s, r.Seed)
 	d.attemptCap, d.headerTimeout = r.AttemptCap, r.HeaderTimeout
+	r.drive(t, d)
+	res.Real = time.Since(began)
+	res.History = d.history()
+	res.Simulated = res.History.End
+	res.Decisions = decisions(res.History)
+	rules := append(check.All(), expectations(s))
+	res.decide(append(rules, r.Checks...), func(res *Result) { res.excuse(client.Known) }, r.Level)
+	return res
+}
+
+// drive runs what d has to, in the runner's world.
+func (r Runner) drive(t *testing.T, d *drive) {
+	defer paced(d.scenario, r.World)()
 	switch {
 	case r.World == world.Loopback:
 		d.loopback(r.RealCap)
@@ -152,14 +164,6 @@ func (r Runner) One(t *testing.T, client Client, s scenarios.Scenario) *Result {
 	default:
 		d.virtual(t, r.RealCap)
 	}
-	unpaced()
-	res.Real = time.Since(began)
-	res.History = d.history()
-	res.Simulated = res.History.End
-	res.Decisions = decisions(res.History)
-	rules := append(check.All(), expectations(s))
-	res.decide(append(rules, r.Checks...), func(res *Result) { res.excuse(client.Known) }, r.Level)
-	return res
 }
 
 // draws reports whether the scenario draws something from the seed that a client can tell.

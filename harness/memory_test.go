@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/retrychaos/retrychaos/harness/world"
 	"github.com/retrychaos/retrychaos/scenarios"
@@ -61,4 +63,25 @@ func TestPacedPutsBack(t *testing.T) {
 	if after := settings(); after != before {
 		t.Errorf("processors, percent, limit: %v, and before %v", after, before)
 	}
+}
+
+// So does one that cannot be run: the next one has its turn.
+func TestPacedPutsBackAfterAPanic(t *testing.T) {
+	fleet := scenarios.Scenario{Calls: []scenarios.Group{{Count: leanFleet + 1, Fleet: true}}}
+	before := runtime.GOMAXPROCS(0)
+	synctest.Test(t, func(t *testing.T) {
+		defer func() {
+			if recover() == nil {
+				t.Error("a bubble in a bubble does not panic")
+			}
+		}()
+		Runner{World: world.Virtual, RealCap: time.Second}.drive(t, newDrive(Client{}, fleet, 1))
+	})
+	if now := runtime.GOMAXPROCS(0); now != before {
+		t.Errorf("%d processors, and before %d", now, before)
+	}
+	if !turn.TryLock() {
+		t.Fatal("the turn is not over")
+	}
+	turn.Unlock()
 }

@@ -21,7 +21,7 @@ import (
 
 // maxCalls bounds the calls that are under way at once on loopback: more clients would disturb each other's
 // clock.
-const maxCalls = 2000
+const maxCalls = 2500
 
 // large is how many calls make a scenario a herd, which is work for the machine.
 const large = 100

@@ -374,6 +374,13 @@ func (f Fault) Blocks() bool {
 	return e != nil && e.blocks != nil && e.blocks(f.filled())
 }
 
+// Refuses reports whether f ends a request for good, without a commit, by something that the client sees at once. When
+// it is on the wire the server is through with the request: the client may come again before the handler returns.
+func (f Fault) Refuses() bool {
+	e := find(f.Name)
+	return e != nil && f.filled().Phase == BeforeCommit && e.run == nil && !f.Stored && !f.Blocks() && !f.BeforeBody()
+}
+
 // Level returns the stage at which f strikes.
 func (f Fault) Level() Level {
 	if e := find(f.Name); e != nil {

@@ -95,6 +95,13 @@ func (h *handling) Commit() {
 	late := x.R.Context().Err() != nil || a.Phase == string(faults.CommitLate)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if h.given {
+		// The fault had nothing to damage, and so a good answer comes of it after all.
+		h.given = false
+		if e, isNew := s.keys.take(h.entry.id, h.entry.fingerprint, s.now()); isNew {
+			h.entry = e
+		}
+	}
 	if h.entry != nil && h.entry.done {
 		return
 	}
@@ -126,13 +133,22 @@ func (h *handling) Store(r faults.Reply) bool {
 
 // settle gives up a key that was taken and not used.
 func (h *handling) settle() {
-	if h.entry == nil {
+	if h.entry == nil || h.given {
 		return
 	}
 	s := h.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys.giveUp(h.entry)
+}
+
+// settleFirst does so before the fault strikes, if nothing comes of the request but what the client then sees: it may
+// come again at once, and is not to meet a key that is still in flight.
+func (h *handling) settleFirst() {
+	if h.entry != nil && h.fault.Refuses() {
+		h.settle()
+		h.given = true
+	}
 }
 
 // replay is a stored reply as it goes out again.

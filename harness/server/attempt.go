@@ -84,6 +84,7 @@ type handling struct {
 	ticket   *ticket // of an attempt that a worker has taken
 	standing standing
 	entry    *stored // the key that it has taken
+	given    bool    // up again
 	told     bool    // the journal knows all that happened on the wire
 	body     []byte  // memory for the body, which is not kept
 }
@@ -204,6 +205,7 @@ func (h *handling) apply() {
 			s.lateStart()
 			defer s.lateDone()
 		}
+		h.settleFirst()
 		err = faults.Apply(&h.exchange, *h.fault)
 	}
 	h.settle()

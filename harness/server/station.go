@@ -1,11 +1,14 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +30,7 @@ type station struct {
 	busy   map[*ticket]bool // being worked on
 	queue  []*ticket        // queue[head:] waits
 	head   int
+	turns  int // attempts that a worker has taken
 	since  int // attempts worked on since the last restart
 	warm   scenarios.Incident
 	timers []*time.Timer // of incidents
@@ -39,7 +43,7 @@ type ticket struct {
 	work    *history.Work // written under station.mu; nil for an attempt of others
 	begun   chan struct{} // closed when a worker has taken it, or it was lost
 	done    chan struct{} // closed when the worker is free again, or it was lost
-	started bool          // begun is closed; under station.mu
+	turn    int           // its place among those worked on, from 1; 0: begun is not closed; under station.mu
 	lost    string        // why it came to nothing: a shed reason; under station.mu until done is closed
 	timer   *time.Timer
 }
@@ -154,7 +158,8 @@ func (s *station) turnsAway(now time.Duration, waiting int) string {
 // begin gives a worker to t. The caller holds mu.
 func (s *station) begin(t *ticket, now time.Duration) {
 	s.busy[t] = true
-	t.started = true
+	s.turns++
+	t.turn = s.turns
 	if t.work != nil {
 		t.work.Began = max(1, now)
 	}
@@ -250,7 +255,9 @@ func (s *station) restart(i scenarios.Incident) {
 
 // lose ends all tickets without their work done. The caller holds mu.
 func (s *station) lose(why string) {
-	for t := range s.busy {
+	// In the order in which the work began, so that clients that draw from one source draw in the same order again.
+	busy := slices.SortedFunc(maps.Keys(s.busy), func(a, b *ticket) int { return cmp.Compare(a.turn, b.turn) })
+	for _, t := range busy {
 		t.timer.Stop()
 		s.forget(t, why)
 	}
@@ -267,7 +274,7 @@ func (s *station) forget(t *ticket, why string) {
 	if t.work != nil {
 		t.work.Shed = why
 	}
-	if !t.started {
+	if t.turn == 0 {
 		close(t.begun)
 	}
 	close(t.done)

@@ -253,11 +253,15 @@ func (s *station) restart(i scenarios.Incident) {
 	s.lose(shedRestart)
 }
 
+// working returns what is worked on, in the order in which the work began: clients that draw from one source then draw
+// in the same order in each run. The caller holds mu.
+func (s *station) working() []*ticket {
+	return slices.SortedFunc(maps.Keys(s.busy), func(a, b *ticket) int { return cmp.Compare(a.turn, b.turn) })
+}
+
 // lose ends all tickets without their work done. The caller holds mu.
 func (s *station) lose(why string) {
-	// In the order in which the work began, so that clients that draw from one source draw in the same order again.
-	busy := slices.SortedFunc(maps.Keys(s.busy), func(a, b *ticket) int { return cmp.Compare(a.turn, b.turn) })
-	for _, t := range busy {
+	for _, t := range s.working() {
 		t.timer.Stop()
 		s.forget(t, why)
 	}

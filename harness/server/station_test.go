@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -216,4 +217,23 @@ func TestWorkWithinQuotaOfAClientThatLeft(t *testing.T) {
 			t.Errorf("findings %v, effects %v, %+v", h.Findings, h.Effects, one)
 		}
 	})
+}
+
+// A restart ends work in the order in which it began, so that a seed replays what comes of it.
+func TestWorkEndsInItsOrder(t *testing.T) {
+	s := newStation(1, scenarios.Capacity{Workers: 20, Service: time.Hour, Queue: 1}, nil, func() time.Duration { return 0 })
+	defer s.close()
+	var want []*ticket
+	for range 20 {
+		one := &ticket{service: time.Hour, ctx: context.Background()}
+		if shed, _ := s.enter(one); shed != "" {
+			t.Fatal(shed)
+		}
+		want = append(want, one)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Equal(s.working(), want) {
+		t.Error("the work is not in the order in which it began")
+	}
 }
